@@ -1,0 +1,31 @@
+"""Choose the best of K options with a fixed number of noisy evaluations, using what you already believe.
+
+    import bestarm as ba
+
+    model = ba.Gaussian.independent(mean=[0.4, 0.5, 0.6], sd=[0.3, 0.2, 0.1], names=["a", "b", "c"])
+    posterior = model.update(["a", "b", "b"], [1.1, 0.2, 0.9])
+    posterior.best, posterior.prob_best()
+
+A model says what is believed; conditioning on rewards gives another one. docs/notation.md says which letter of
+the paper is which name here.
+"""
+
+from bestarm.errors import BestarmError, InputError, PrecisionWarning
+from bestarm.estimate import Estimate
+from bestarm.models.covariance import Covariance
+from bestarm.models.files import load, save
+from bestarm.models.gaussian import Gaussian
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Gaussian",
+    "Covariance",
+    "Estimate",
+    "load",
+    "save",
+    "BestarmError",
+    "InputError",
+    "PrecisionWarning",
+    "__version__",
+]

@@ -1,0 +1,28 @@
+"""The entry point: the list of commands, and the one place where errors become sentences."""
+
+import sys
+
+import click
+
+import bestarm
+from bestarm.cli.commands.demo import demo
+from bestarm.errors import BestarmError
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(bestarm.__version__, prog_name="bestarm")
+def cli() -> None:
+    """Choose the best of K options with a fixed number of noisy evaluations."""
+
+
+for command in (demo,):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command line; a bad input is one sentence on stderr and exit code 2."""
+    try:
+        cli(prog_name="bestarm")
+    except BestarmError as error:
+        click.echo(f"bestarm: {error}", err=True)
+        sys.exit(2)

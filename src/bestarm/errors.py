@@ -1,0 +1,18 @@
+"""What can go wrong: one root for errors, one warning.
+
+A bad input is refused where it enters, in one sentence: which argument, what came, what was expected.
+"""
+
+__all__ = ["BestarmError", "InputError", "PrecisionWarning"]
+
+
+class BestarmError(Exception):
+    """The root of every error that this package raises on purpose."""
+
+
+class InputError(BestarmError, ValueError):
+    """An argument, a file or a value that cannot be used as it stands."""
+
+
+class PrecisionWarning(UserWarning):
+    """A result that double precision cannot give to the accuracy promised in the docs."""

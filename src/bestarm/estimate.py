@@ -1,0 +1,40 @@
+"""A number with its standard error."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bestarm.validation import Array
+
+__all__ = ["Estimate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value and its standard error: two floats, or two arrays of one shape.
+
+    `stderr` is 0 where the value is exact to rounding. It is the standard error of the computation (how far
+    another seed would land), not the spread of what is estimated.
+    """
+
+    value: float | Array
+    stderr: float | Array
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __array__(self, dtype: type | None = None, copy: bool | None = None) -> Array:
+        return np.array(self.value, dtype=dtype)
+
+    def __str__(self) -> str:
+        """`0.1693 ± 0.0001`: as many decimals as the standard error supports."""
+        pairs = zip(np.ravel(self.value), np.ravel(self.stderr), strict=True)
+        text = [_plus_minus(float(value), float(stderr)) for value, stderr in pairs]
+        return text[0] if np.ndim(self.value) == 0 else f"[{', '.join(text)}]"
+
+
+def _plus_minus(value: float, stderr: float) -> str:
+    if stderr == 0 or not np.isfinite(stderr):
+        return f"{value:.6g}" if stderr == 0 else f"{value:.6g} ± {stderr}"
+    decimals = max(0, 1 - int(np.floor(np.log10(stderr))))
+    return f"{value:.{decimals}f} ± {stderr:.{decimals}f}"

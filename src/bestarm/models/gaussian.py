@@ -1,0 +1,334 @@
+"""Gaussian arm means with Gaussian rewards: the paper's three settings as one type."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bestarm.errors import InputError
+from bestarm.estimate import Estimate
+from bestarm.models import best
+from bestarm.models.arms import Arms, Direction
+from bestarm.models.covariance import Covariance, covariance_root
+from bestarm.validation import (
+    Array,
+    IntArray,
+    broadcast,
+    generator,
+    non_negative,
+    positive,
+    real_array,
+    shown,
+    vector,
+    whole,
+)
+
+__all__ = ["Gaussian"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaussian:
+    """A belief about K arm means, r ~ N(m, S) with S = F Fᵀ + diag(D), and rewards Y ~ N(r_k, v_k).
+
+    Prior and posterior alike: conditioning returns another `Gaussian`. Build one with `independent`, `linear` or
+    `hierarchical`; the fields below are for code that works on many beliefs at once, where leading batch axes
+    broadcast (a fixed plan over R runs has R means and one covariance).
+
+    mean: m, (…, K). covariance: F and D. noise_var: v > 0, (K,). arms: names, payloads, direction.
+    """
+
+    mean: Array
+    covariance: Covariance
+    noise_var: Array
+    arms: Arms
+
+    def __post_init__(self) -> None:
+        self.mean.flags.writeable = False
+        self.noise_var.flags.writeable = False
+
+    # ------------------------------------------------------------------ constructors
+
+    @classmethod
+    def independent(
+        cls,
+        mean: ArrayLike,
+        sd: ArrayLike,
+        noise: ArrayLike = 1.0,
+        names: Sequence[str] | None = None,
+        direction: str = "maximize",
+        payloads: Sequence[Any] | None = None,
+    ) -> "Gaussian":
+        """Independent arms, θ_i ~ N(mean_i, sd_i²): the paper's multi-armed bandit.
+
+        mean, sd, noise: one number per arm, or one for all (not all three without names). sd ≥ 0 and noise > 0
+        are standard deviations.
+        """
+        means, sds = real_array(mean, "mean"), non_negative(sd, "sd")
+        noises = positive(noise, "noise")
+        sized = [array.shape[0] for array in (means, sds, noises) if array.ndim]
+        count = sized[0] if sized else len(names) if names is not None else None
+        if count is None:
+            raise InputError(f"mean is {shown(mean)}, one number; expected a list with one number per arm")
+        if count == 0:
+            raise InputError("mean has 0 entries; expected at least 1")
+        return cls.low_rank(
+            broadcast(means, count, "mean"),
+            np.zeros((count, 0)),
+            broadcast(sds, count, "sd") ** 2,
+            broadcast(noises, count, "noise") ** 2,
+            names,
+            direction,
+            payloads,
+        )
+
+    @classmethod
+    def linear(
+        cls,
+        features: ArrayLike,
+        mean: ArrayLike,
+        cov: ArrayLike,
+        noise: ArrayLike = 1.0,
+        names: Sequence[str] | None = None,
+        direction: str = "maximize",
+        payloads: Sequence[Any] | None = None,
+    ) -> "Gaussian":
+        """Arms with features: r_k = x_k·θ, θ ~ N(mean, cov). The paper's linear bandit.
+
+        features: (K, d); mean: (d,); cov: (d, d), a covariance matrix (variances on its diagonal).
+        """
+        x = real_array(features, "features", ndim=2)
+        theta = vector(mean, "mean")
+        if x.shape[0] == 0 or x.shape[1] != theta.shape[0]:
+            raise InputError(f"features has shape {x.shape}; expected (arms, {theta.shape[0]}) to go with mean")
+        root = covariance_root(real_array(cov, "cov", ndim=2), len(theta), "cov")
+        return cls.low_rank(x @ theta, x @ root, 0.0, positive(noise, "noise") ** 2, names, direction, payloads)
+
+    @classmethod
+    def hierarchical(
+        cls,
+        mixing: ArrayLike,
+        effect_mean: ArrayLike,
+        effect_cov: ArrayLike,
+        arm_sd: ArrayLike,
+        noise: ArrayLike = 1.0,
+        names: Sequence[str] | None = None,
+        direction: str = "maximize",
+        payloads: Sequence[Any] | None = None,
+    ) -> "Gaussian":
+        """Arms that share effects: θ_i ~ N(b_i·μ, arm_sd_i²), μ ~ N(effect_mean, effect_cov).
+
+        mixing: the paper's b, (K, L); effect_mean: ν, (L,); effect_cov: Σ, (L, L); arm_sd: σ_0, one number or one
+        per arm, a standard deviation.
+        """
+        b = real_array(mixing, "mixing", ndim=2)
+        nu = vector(effect_mean, "effect_mean")
+        if b.shape[0] == 0 or b.shape[1] != nu.shape[0]:
+            raise InputError(f"mixing has shape {b.shape}; expected (arms, {nu.shape[0]}) to go with effect_mean")
+        root = covariance_root(real_array(effect_cov, "effect_cov", ndim=2), len(nu), "effect_cov")
+        own = broadcast(non_negative(arm_sd, "arm_sd"), b.shape[0], "arm_sd")
+        return cls.low_rank(b @ nu, b @ root, own**2, positive(noise, "noise") ** 2, names, direction, payloads)
+
+    @classmethod
+    def low_rank(
+        cls,
+        mean: ArrayLike,
+        factor: ArrayLike,
+        var: ArrayLike,
+        noise_var: ArrayLike = 1.0,
+        names: Sequence[str] | None = None,
+        direction: str = "maximize",
+        payloads: Sequence[Any] | None = None,
+    ) -> "Gaussian":
+        """The general form, r ~ N(mean, factor factorᵀ + diag(var)): what the other constructors come to.
+
+        mean: (K,); factor: (K, q); var ≥ 0 and noise_var > 0: variances, one number or one per arm.
+        """
+        m = vector(mean, "mean")
+        f = real_array(factor, "factor", ndim=2)
+        if f.shape[0] != len(m):
+            raise InputError(f"factor has shape {f.shape}; expected ({len(m)}, rank) to go with mean")
+        if f.shape[1] > 2 * len(m):
+            # K arms vary in at most K directions. Only where it pays: rotating columns of very different scale
+            # costs the entry-by-entry accuracy that `Covariance.after` keeps.
+            f = np.transpose(np.linalg.qr(f.T).R)
+        diag = broadcast(non_negative(var, "var"), len(m), "var")
+        noise = broadcast(positive(noise_var, "noise_var"), len(m), "noise_var")
+        return cls(m, Covariance(f, diag), noise, Arms.of(len(m), names, direction, payloads))
+
+    # ------------------------------------------------------------------ what is believed
+
+    @property
+    def num_arms(self) -> int:
+        return self.arms.count
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.arms.names
+
+    @property
+    def payloads(self) -> tuple[Any, ...] | None:
+        return self.arms.payloads
+
+    @property
+    def direction(self) -> Direction:
+        return self.arms.direction
+
+    @property
+    def noise(self) -> Array:
+        """Standard deviation of one evaluation of each arm, (K,)."""
+        return np.sqrt(self.noise_var)
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The leading axes; () for a single belief."""
+        return np.broadcast_shapes(
+            self.mean.shape[:-1], self.covariance.factor.shape[:-2], self.covariance.diag.shape[:-1]
+        )
+
+    @property
+    def var(self) -> Array:
+        """Variance of each arm mean, (…, K)."""
+        return self.covariance.var
+
+    @property
+    def cov(self) -> Array:
+        """The K×K covariance of the arm means. Computed on request; nothing else needs it."""
+        return self.covariance.dense()
+
+    @property
+    def best(self) -> int | IntArray:
+        """The arm that the mean rule picks: largest mean, or smallest when minimising; ties to the lowest index."""
+        picked = np.argmax(self.arms.sign * self.mean, axis=-1)
+        return int(picked) if self.mean.ndim == 1 else picked
+
+    def prob_best(self, rng: Any = 0) -> Estimate:
+        """Chance of each arm to be the best, (…, K); a tie for best is split evenly.
+
+        Exact to 1e-8 for independent arms (1-D quadrature); otherwise randomised quasi-Monte Carlo with its
+        standard error.
+        """
+        return self._who_is_best[0] if self.covariance.rank == 0 else self._sampled_best(rng)[0]
+
+    def expected_regret(self, rng: Any = 0) -> Estimate:
+        """How far each arm's mean is expected to fall short of the best one's, (…, K), in units of reward."""
+        return self._who_is_best[1] if self.covariance.rank == 0 else self._sampled_best(rng)[1]
+
+    @cached_property
+    def _who_is_best(self) -> tuple[Estimate, Estimate]:
+        """Independent arms: both answers by quadrature, once."""
+        shape = (*self.batch_shape, self.num_arms)
+        mean = np.broadcast_to(self.arms.sign * self.mean, shape).reshape(-1, self.num_arms)
+        sd = np.broadcast_to(np.sqrt(self.covariance.diag), shape).reshape(-1, self.num_arms)
+        prob, regret = best.independent(mean, sd)
+        zero = np.zeros(shape)
+        return Estimate(prob.reshape(shape), zero), Estimate(regret.reshape(shape), zero)
+
+    def _sampled_best(self, rng: Any) -> tuple[Estimate, Estimate]:
+        random = generator(rng)
+        shape = (*self.batch_shape, self.num_arms)
+        rank = self.covariance.rank
+        mean = np.broadcast_to(self.arms.sign * self.mean, shape).reshape(-1, self.num_arms)
+        diag = np.broadcast_to(self.covariance.diag, shape).reshape(-1, self.num_arms)
+        factor = np.broadcast_to(self.covariance.factor, (*shape, rank)).reshape(-1, self.num_arms, rank)
+        rows = [
+            best.structured(m, Covariance(self.arms.sign * f, d), random)
+            for m, f, d in zip(mean, factor, diag, strict=True)
+        ]
+        prob, prob_se, regret, regret_se = (np.reshape(part, shape) for part in zip(*rows, strict=True))
+        return Estimate(prob, prob_se), Estimate(regret, regret_se)
+
+    # ------------------------------------------------------------------ evidence
+
+    def update(self, arms: ArrayLike | str | Sequence[str | int], rewards: ArrayLike) -> "Gaussian":
+        """The posterior after raw observations: `rewards[t]` came from `arms[t]` (an index or a name)."""
+        index = np.atleast_1d(self.arms.index(arms))
+        values = np.atleast_1d(real_array(rewards, "rewards"))
+        if index.ndim != 1 or index.shape != values.shape:
+            raise InputError(
+                f"arms has shape {index.shape} and rewards has shape {values.shape}; expected one reward per arm pulled"
+            )
+        counts = np.bincount(index, minlength=self.num_arms).astype(np.float64)
+        sums = np.bincount(index, weights=values, minlength=self.num_arms).astype(np.float64)
+        return self._conditioned(counts, sums)
+
+    def condition(self, counts: ArrayLike, sums: ArrayLike) -> "Gaussian":
+        """The posterior after `counts[k]` evaluations of arm k whose rewards add up to `sums[k]`; (…, K) each."""
+        n, s = (
+            self._per_arm(whole(counts, "counts"), "counts"),
+            self._per_arm(real_array(sums, "sums"), "sums"),
+        )
+        if n.shape[:-1] != s.shape[:-1] and n.ndim > 1 and s.ndim > 1:
+            raise InputError(f"counts has shape {n.shape} and sums has shape {s.shape}; expected shapes that agree")
+        stray = (n == 0) & (s != 0)
+        if stray.any():
+            *_, k = np.unravel_index(int(np.argmax(stray)), stray.shape)
+            raise InputError(f"sums is not 0 for arm {self.names[k]!r}, which counts says was never evaluated")
+        return self._conditioned(n, s)
+
+    def _conditioned(self, counts: Array, sums: Array) -> "Gaussian":
+        """As `condition`, unchecked and for real counts: the inner loop of every simulation."""
+        update = self.covariance.after(counts, self.noise_var)
+        return replace(
+            self,
+            mean=self.mean + update.shift(sums - counts * self.mean),
+            covariance=update.covariance,
+        )
+
+    def after(self, counts: ArrayLike) -> Covariance:
+        """The covariance after `counts` evaluations, whatever the rewards turn out to be; counts may be fractions."""
+        return self.covariance.after(self._per_arm(non_negative(counts, "counts"), "counts"), self.noise_var).covariance
+
+    def _per_arm(self, array: Array, name: str) -> Array:
+        if array.ndim == 0 or array.shape[-1] != self.num_arms:
+            raise InputError(f"{name} has shape {array.shape}; expected one number per arm ({self.num_arms})")
+        try:
+            np.broadcast_shapes(array.shape[:-1], self.batch_shape)
+        except ValueError:
+            raise InputError(
+                f"{name} has shape {array.shape}; expected leading axes that broadcast with {self.batch_shape}"
+            ) from None
+        return array
+
+    # ------------------------------------------------------------------ worlds
+
+    def sample(self, size: int | tuple[int, ...] | None = None, rng: Any = None) -> Array:
+        """Arm means drawn from the belief, (*size, …, K)."""
+        random = generator(rng)
+        lead = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
+        shape = (*lead, *self.batch_shape)
+        z = random.standard_normal((*shape, self.covariance.rank))
+        e = random.standard_normal((*shape, self.num_arms))
+        return np.asarray(self.mean + self.covariance.root_times(z, e))
+
+    def sample_rewards(self, means: ArrayLike, arms: ArrayLike | str | Sequence[str | int], rng: Any = None) -> Array:
+        """One reward for each of `arms`, in a world where the arm means are `means`, (…, K).
+
+        arms: (T,) pulls the same arms in every world; (…, T) as the worlds have it. Returns (…, T), or a number
+        for one arm in one world.
+        """
+        world = real_array(means, "means")
+        if world.ndim == 0 or world.shape[-1] != self.num_arms:
+            raise InputError(f"means has shape {world.shape}; expected one number per arm ({self.num_arms})")
+        index = self.arms.index(arms)
+        pulls = np.atleast_1d(index)
+        try:
+            lead = np.broadcast_shapes(world.shape[:-1], pulls.shape[:-1])
+        except ValueError:
+            raise InputError(
+                f"arms has shape {index.shape}; expected leading axes as means has, {world.shape}"
+            ) from None
+        level = np.take_along_axis(
+            np.broadcast_to(world, (*lead, self.num_arms)),
+            np.broadcast_to(pulls, (*lead, pulls.shape[-1])),
+            axis=-1,
+        )
+        rewards = level + self.noise[pulls] * generator(rng).standard_normal(level.shape)
+        return rewards[..., 0] if index.ndim == 0 else rewards
+
+    def __repr__(self) -> str:
+        rank = f", rank {self.covariance.rank}" if self.covariance.rank else ", independent"
+        batch = f", batch {self.batch_shape}" if self.batch_shape else ""
+        return f"Gaussian({self.num_arms} arms{rank}, {self.direction}{batch})"

@@ -1,0 +1,143 @@
+"""Model files: what is saved comes back bit for bit, what a person writes is read as meant or refused by key."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import bestarm as ba
+from random_models import SETTINGS, random_counts, random_data, random_model
+
+FILES = Path(__file__).parent / "files"
+
+
+def assert_same(a, b):
+    np.testing.assert_array_equal(a.mean, b.mean)
+    np.testing.assert_array_equal(a.covariance.factor, b.covariance.factor)
+    np.testing.assert_array_equal(a.covariance.diag, b.covariance.diag)
+    np.testing.assert_array_equal(a.noise_var, b.noise_var)
+    assert a.names == b.names
+    assert a.payloads == b.payloads
+    assert a.direction == b.direction
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("seed", range(5))
+def test_exact_round_trip(tmp_path, setting, suffix, seed):
+    rng = np.random.default_rng(seed)
+    model = random_model(setting, rng, direction=["maximize", "minimize"][seed % 2])
+    counts = random_counts(model.num_arms, rng)
+    for belief in (model, model.condition(counts, random_data(model, counts, rng))):
+        ba.save(belief, tmp_path / f"m{suffix}")
+        assert_same(ba.load(tmp_path / f"m{suffix}"), belief)
+
+
+NAMES = ["NO", "1e3", "a, b", "🦜🏽", "null", "true", "~", "- x", "#c", "'", '"', "\\", "a: b", " lead", "tab\tnew\nline",
+         "\u2028", "\x07", "名前", "0x10", "12:30:45", "2024-01-01", "=", "<<", "{}", "%", "@", "\ufeff"]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+def test_awkward_names_survive(tmp_path, suffix):
+    payloads = [None, {"deep": ["NO", 1, 2.5, None, True]}, "text: more", *range(len(NAMES) - 3)]
+    model = ba.Gaussian.independent(range(len(NAMES)), 1, names=NAMES, payloads=payloads)
+    ba.save(model, tmp_path / f"m{suffix}")
+    assert_same(ba.load(tmp_path / f"m{suffix}"), model)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    names=st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=5, unique=True)
+)
+def test_any_text_is_a_name(tmp_path_factory, names):
+    model = ba.Gaussian.independent(np.zeros(len(names)), 1, names=names)
+    for suffix in (".yaml", ".json"):
+        path = tmp_path_factory.mktemp("names") / f"m{suffix}"
+        ba.save(model, path)
+        assert_same(ba.load(path), model)
+
+
+def test_schema_1_opens():
+    model = ba.load(FILES / "schema1.yaml")
+    assert model.names == ("NO", "1e3", "plain words")
+    assert model.direction == "minimize"
+    assert model.payloads == ({"temperature": 0.2}, None, None)
+    np.testing.assert_array_equal(model.mean, [0.1, -3, 1e-3])
+    np.testing.assert_array_equal(model.var, [0.25, 0, 0.30000000000000004])
+    np.testing.assert_array_equal(model.noise_var, [4, 1e-3 * 1e-3, 3])
+    model = ba.load(FILES / "schema1.json")
+    assert model.direction == "maximize"
+    np.testing.assert_array_equal(model.covariance.factor, [[0.5, 0.25], [0, -1]])
+
+
+def test_yaml_1_2_booleans_and_numbers(tmp_path):
+    path = tmp_path / "m.yaml"
+    path.write_text("bestarm: 1\nfamily: gaussian\narms:\n- {name: NO, mean: 1e-3, sd: 1, noise: 1}\n")
+    assert ba.load(path).names == ("NO",)
+    assert ba.load(path).mean[0] == 1e-3
+
+
+ARM = "{name: a, mean: 0, sd: 1, noise: 1}"
+BAD = {
+    "": "the document is None",
+    "- 1": "the document is",
+    "bestarm: 1\nfamily: gaussian\narms: []": "arms is",
+    "bestarm: 1\nfamily: gaussian": "arms is None",
+    "family: gaussian\narms: [{}]": "bestarm is None",
+    "bestarm: 2\nfamily: gaussian\narms: [{}]": "needs a newer bestarm",
+    "bestarm: true\nfamily: gaussian\narms: [{}]": "bestarm is True",
+    "bestarm: 1\nfamily: poisson\narms: [{}]": "family is 'poisson'",
+    f"bestarm: 1\nfamily: gaussian\nfancy: 1\narms: [{ARM}]": "the document has the key 'fancy'",
+    "bestarm: 1\nfamily: gaussian\narms: [{mean: 0, sd: 1, noise: 1}]": r"arms\[0\] has no name",
+    "bestarm: 1\nfamily: gaussian\narms: [3]": r"arms\[0\] is 3",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, sd: 1, noise: 1}]": r"arms\[0\] \('a'\) has no mean",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: x, sd: 1, noise: 1}]": r"arms\[0\].mean is 'x'",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: true, sd: 1, noise: 1}]": r"arms\[0\].mean is True",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: .nan, sd: 1, noise: 1}]": r"arms\[0\].mean is nan",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: .INF, sd: 1, noise: 1}]": r"arms\[0\].mean is inf",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: 0, sd: -1, noise: 1}]": r"arms\[0\].sd is -1",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: 0, sd: 1, noise: 0}]": r"arms\[0\].noise is 0",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: 0, sd: 1, var: 1, noise: 1}]": "has both sd and var",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: 0, noise: 1}]": "has neither sd and var",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: 3, mean: 0, sd: 1, noise: 1}]": r"names\[0\] is 3 \(int\); .* quotes",
+    f"bestarm: 1\nfamily: gaussian\ndirection: up\narms: [{ARM}]": "direction is 'up'",
+    f"bestarm: 1\nfamily: gaussian\narms: [{ARM}, {ARM}]": r"names\[1\] is 'a', as is names\[0\]",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: 0, sd: 1, noise: 1, factor: 3}]": r"arms\[0\].factor is 3",
+    "bestarm: 1\nbestarm: 1": "the key 'bestarm' comes twice",
+    "bestarm: [": "cannot be read as a model file",
+    "1: 2": "the key 1 is not text",
+    "!!python/object/apply:os.system ['true']": "cannot be read as a model file",
+    "a: &a [*a]": "the document has the key 'a'",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: " + "9" * 400 + ", sd: 1, noise: 1}]": r"arms\[0\].mean",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: " + "9" * 5000 + ", sd: 1, noise: 1}]": "cannot be read",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_refused_by_key(tmp_path, text):
+    path = tmp_path / "m.yaml"
+    path.write_text(text)
+    with pytest.raises(ba.InputError, match=BAD[text]) as caught:
+        ba.load(path)
+    assert "m.yaml" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_refusals(tmp_path):
+    (tmp_path / "m.json").write_text("{")
+    with pytest.raises(ba.InputError, match="cannot be read"):
+        ba.load(tmp_path / "m.json")
+    (tmp_path / "m.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ba.InputError, match="not UTF-8"):
+        ba.load(tmp_path / "m.yaml")
+    with pytest.raises(ba.InputError, match="there is no file"):
+        ba.load(tmp_path / "missing.yaml")
+    with pytest.raises(ba.InputError, match="batch axes"):
+        ba.save(
+            ba.Gaussian.independent([0, 1], 1).condition(np.ones((2, 2)), np.ones((2, 2))),
+            tmp_path / "m.yaml",
+        )
+    with pytest.raises(ba.InputError, match="expected a model"):
+        ba.save("model", tmp_path / "m.yaml")

@@ -1,0 +1,1 @@
+"""Slow, obvious ways to the same answers."""
