@@ -1,6 +1,6 @@
 """Checks at the boundary: every public argument passes through one of these exactly once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -17,31 +17,55 @@ __all__ = [
     "broadcast",
     "choice",
     "generator",
+    "listed",
     "non_negative",
     "positive",
+    "read_only",
     "real_array",
+    "shown",
+    "size",
+    "spread",
     "vector",
     "whole",
 ]
 
 
+LARGEST, SMALLEST = 1e50, 1e-50  # sizes beyond these would overflow or vanish once squared
+
+
 def shown(value: object) -> str:
     """A value as an error message shows it: short, on one line."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a repr may fail in any way; the message must not
+        text = f"an unprintable {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def real_array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Array:
-    """A finite float64 array of its own (a copy, read-only); `ndim` axes where given."""
+def read_only(array: Array) -> Array:
+    """The same numbers, seen through a view that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def real_array(value: ArrayLike, name: str, *, ndim: int | None = None, squared: bool = False) -> Array:
+    """A finite float64 array of its own (a copy, read-only); `ndim` axes where given.
+
+    squared: these are variances or products already, and may be as large as a square.
+    """
+    if np.ma.is_masked(value):
+        raise InputError(f"{name} has masked entries; expected numbers only")
     try:
         raw = np.asarray(value)
-        if raw.dtype.kind not in "biuf":
-            # object arrays come from pandas, from lists of Decimal or of None: the conversion decides
-            if raw.dtype.kind in "cSUmMV":
-                raise TypeError
-            raw = raw.astype(np.float64)
-        array = np.array(raw, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
+        # object arrays come from pandas, from lists of Decimal or of None: the conversion decides, but text, which
+        # it would read as a number, is refused
+        numbers = raw.dtype.kind in "biuf"
+        if not numbers and (raw.dtype.kind != "O" or any(isinstance(entry, str | bytes) for entry in raw.flat)):
+            raise TypeError
+        with np.errstate(over="ignore"):  # a long double may be too large: refused below
+            array = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raise InputError(f"{name} is {shown(value)}; expected real numbers in a regular array") from None
     if ndim is not None and array.ndim != ndim:
         kind = {0: "a single number", 1: "a vector", 2: "a matrix"}[ndim]
@@ -49,6 +73,8 @@ def real_array(value: ArrayLike, name: str, *, ndim: int | None = None) -> Array
     if not np.isfinite(array).all():
         where, bad = first(~np.isfinite(array), array)
         raise InputError(f"{name}{where} is {bad}; expected a finite number")
+    limit = LARGEST**2 if squared else LARGEST
+    _refuse_where(np.abs(array) > limit, array, name, f"a number of size at most {limit:g}")
     array.flags.writeable = False
     return array
 
@@ -66,17 +92,26 @@ def _refuse_where(bad: NDArray[np.bool_], array: Array, name: str, expected: str
         raise InputError(f"{name}{where} is {value:g}; expected {expected}")
 
 
-def positive(value: ArrayLike, name: str, *, ndim: int | None = None) -> Array:
+def positive(value: ArrayLike, name: str, *, ndim: int | None = None, squared: bool = False) -> Array:
     """As `real_array`, every entry above zero."""
-    array = real_array(value, name, ndim=ndim)
+    array = real_array(value, name, ndim=ndim, squared=squared)
     _refuse_where(array <= 0, array, name, "a number above 0")
+    least = SMALLEST**2 if squared else SMALLEST
+    _refuse_where(array < least, array, name, f"a number of at least {least:g}")
     return array
 
 
-def non_negative(value: ArrayLike, name: str, *, ndim: int | None = None) -> Array:
+def non_negative(value: ArrayLike, name: str, *, ndim: int | None = None, squared: bool = False) -> Array:
     """As `real_array`, no entry below zero."""
-    array = real_array(value, name, ndim=ndim)
+    array = real_array(value, name, ndim=ndim, squared=squared)
     _refuse_where(array < 0, array, name, "a number of at least 0")
+    return array
+
+
+def spread(value: ArrayLike, name: str) -> Array:
+    """Standard deviations: as `non_negative`, and what is not 0 is large enough to be squared."""
+    array = non_negative(value, name)
+    _refuse_where((array > 0) & (array < SMALLEST), array, name, f"0 or at least {SMALLEST:g}")
     return array
 
 
@@ -102,6 +137,25 @@ def broadcast(array: Array, length: int, name: str, what: str = "one number per 
     return np.broadcast_to(array, (length,))
 
 
+def size(value: int | tuple[int, ...] | None, name: str) -> tuple[int, ...]:
+    """The shape of a sample, as NumPy has it: nothing, a whole number or a tuple of them."""
+    parts = () if value is None else tuple(value) if isinstance(value, tuple | list) else (value,)
+    for part in parts:
+        if isinstance(part, bool) or not isinstance(part, int | np.integer) or part < 0:
+            raise InputError(f"{name} is {shown(value)}; expected a whole number or a tuple of whole numbers")
+    return tuple(int(part) for part in parts)
+
+
+def listed(value: object, name: str, count: int, what: str) -> list[Any]:
+    """The entries of an ordered collection, one per arm."""
+    if isinstance(value, str | bytes | Set | Mapping) or not isinstance(value, Iterable):
+        raise InputError(f"{name} is {shown(value)}; expected a list of {count} {what}")
+    entries = list(value)
+    if len(entries) != count:
+        raise InputError(f"{name} has {len(entries)} entries; expected one per arm ({count})")
+    return entries
+
+
 def choice(value: object, name: str, options: Sequence[str]) -> str:
     """One of a few words."""
     if not isinstance(value, str) or value not in options:
@@ -113,6 +167,8 @@ def choice(value: object, name: str, options: Sequence[str]) -> str:
 def generator(rng: Any) -> np.random.Generator:
     """A NumPy Generator from a seed, a SeedSequence, a Generator or None (fresh entropy)."""
     try:
+        if isinstance(rng, list | tuple) and not all(isinstance(part, int) for part in rng):
+            raise TypeError  # NumPy would recurse into nested lists
         return np.random.default_rng(rng)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError, RecursionError):
         raise InputError(f"rng is {shown(rng)}; expected a seed (a whole number) or a NumPy Generator") from None

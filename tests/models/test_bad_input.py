@@ -9,6 +9,10 @@ G = ba.Gaussian
 NAN, INF = float("nan"), float("inf")
 MODEL = G.independent([0, 1, 2], 1, names=["a", "b", "c"])
 
+BOTTOMLESS: list = []
+for _ in range(100_000):
+    BOTTOMLESS = [BOTTOMLESS]
+
 CASES = {
     "mean: a hole": (lambda: G.independent([0, NAN], 1), r"mean\[1\] is nan; expected a finite number"),
     "mean: infinite": (lambda: G.independent([0, -INF], 1), r"mean\[1\] is -inf"),
@@ -26,7 +30,7 @@ CASES = {
     "names: too few": (lambda: G.independent([0, 1], 1, names=["a"]), r"names has 1 entries; expected one per arm \(2\)"),
     "names: duplicate": (lambda: G.independent([0, 1], 1, names=["a", "a"]), r"names\[1\] is 'a', as is names\[0\]"),
     "names: a number": (lambda: G.independent([0, 1], 1, names=["a", 3]), r"names\[1\] is 3 \(int\); expected a string"),
-    "names: one string": (lambda: G.independent([0, 1], 1, names="ab"), r"names is 'ab', one string"),
+    "names: one string": (lambda: G.independent([0, 1], 1, names="ab"), r"names is 'ab'; expected a list of 2 strings"),
     "names: empty": (lambda: G.independent([0, 1], 1, names=["a", ""]), r"names\[1\] is empty"),
     "names: surrogate": (lambda: G.independent([0, 1], 1, names=["a", "\ud800"]), r"names\[1\].*Unicode"),
     "payloads: too few": (lambda: G.independent([0, 1], 1, payloads=[1]), r"payloads has 1 entries"),
@@ -63,6 +67,28 @@ CASES = {
     "diff_var": (lambda: MODEL.after([1, 2, 3]).diff_var(0, 3), r"j is 3; expected arm indices from 0 to 2"),
     "sample_rewards: means": (lambda: MODEL.sample_rewards([1, 2], 0), r"means has shape \(2,\)"),
     "sample_rewards: arms": (lambda: MODEL.sample_rewards(np.ones((2, 3)), np.zeros((4, 1), int)), r"arms has shape \(4, 1\)"),
+    "mean: too large": (lambda: G.independent([1, 1e60], 1), r"mean\[1\] is 1e\+60; expected a number of size at most 1e\+50"),
+    "mean: masked": (lambda: G.independent(np.ma.array([1, 9], mask=[0, 1]), 1), r"mean has masked entries"),
+    "mean: text as objects": (lambda: G.independent(np.array(["1", "2"], dtype=object), 1), r"mean is"),
+    "mean: bottomless": (lambda: G.independent(BOTTOMLESS, 1), r"mean is"),
+    "sd: vanishing": (lambda: G.independent([0, 1], 1e-160), r"sd is 1e-160; expected 0 or at least 1e-50"),
+    "noise: vanishing": (lambda: G.independent([0, 1], 1, noise=1e-200), r"noise is 1e-200; expected a number of at least"),
+    "noise: shape": (lambda: G.linear(np.eye(2), [0, 0], np.eye(2), noise=[1, 2, 3]), r"noise has shape \(3,\)"),
+    "names: a set": (lambda: G.independent([0, 1], 1, names={"a", "b"}), r"names is .*; expected a list"),
+    "names: a number of them": (lambda: G.independent([0, 1], 1, names=2), r"names is 2; expected a list"),
+    "payloads: a map": (lambda: G.independent([0, 1], 1, payloads={"a": 1, "b": 2}), r"payloads is"),
+    "payloads: number keys": (lambda: G.independent([0, 1], 1, payloads=[{1: 2}, None]), r"payloads\[0\].*text as keys"),
+    "payloads: surrogate": (lambda: G.independent([0, 1], 1, payloads=["\ud800", None]), r"payloads\[0\]"),
+    "payloads: bottomless": (lambda: G.independent([0, 1], 1, payloads=[BOTTOMLESS, None]), r"payloads\[0\]"),
+    "cov: absurd": (lambda: G.linear(np.eye(2), [0, 0], [[1e-30, 1e30], [1e30, 1]]), r"cov is not positive semi-definite"),
+    "cov: tiny against zero": (lambda: G.linear(np.eye(2), [0, 0], [[0, 1e-20], [1e-20, 1e-20]]), r"cov is not positive"),
+    "update: masked": (lambda: MODEL.update(np.ma.array([0, 1], mask=[0, 1]), [1, 2]), r"arms has masked"),
+    "update: huge index": (lambda: MODEL.update(np.array([2**64 - 1], np.uint64), [1]), r"arms has 18446744073709551615"),
+    "sample: negative": (lambda: MODEL.sample(-1), r"size is -1; expected a whole number"),
+    "sample: a fraction": (lambda: MODEL.sample((2, 2.5)), r"size is \(2, 2.5\)"),
+    "diff_var: shapes": (lambda: MODEL.covariance.diff_var([0, 1], [1, 2, 0]), r"i has shape \(2,\) and j has shape \(3,\)"),
+    "rng: where it is not needed": (lambda: MODEL.prob_best(rng="x"), r"rng is 'x'"),
+    "rng: bottomless": (lambda: MODEL.sample(rng=BOTTOMLESS), r"rng is"),
     "rng": (lambda: MODEL.sample(rng="x"), r"rng is 'x'; expected a seed"),
     "rng: negative": (lambda: MODEL.sample(rng=-1), r"rng is -1"),
 }  # fmt: skip

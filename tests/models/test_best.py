@@ -126,3 +126,53 @@ def test_answers_depend_on_the_seed_alone():
     model = random_model("linear", np.random.default_rng(4), arms=5, corners=False)
     np.testing.assert_array_equal(model.prob_best(rng=1).value, model.prob_best(rng=1).value)
     assert (model.prob_best(rng=1).value != model.prob_best(rng=2).value).any()
+
+
+def test_a_common_offset_costs_no_digits():
+    """Means at 0 and at 2^20 are told apart exactly, so the answers must agree even where sds are below the spacing."""
+    for exponent in (-18, -30, -42, -54):
+        for offset in (0.0, 2.0**20):
+            prob = ba.Gaussian.independent([offset, offset], [2.0**exponent, 1.0]).prob_best().value
+            np.testing.assert_allclose(prob, 0.5, atol=QUADRATURE)
+    prior = ba.Gaussian.independent([1e5] * 3, 1e3, noise=1e-6)
+    prob = prior.condition([1e9, 1e9, 0], [1e14, 1e14, 0]).prob_best().value
+    np.testing.assert_allclose(prob, [0.25, 0.25, 0.5], atol=QUADRATURE)
+
+
+def test_narrow_arms_next_to_wide_ones():
+    """Two arms narrower than the spacing of doubles at their mean share what a wide arm leaves them."""
+    prob = ba.Gaussian.independent([0.5, 0.5, 0.5], [1e-17, 1e-17, 1.0]).prob_best().value
+    np.testing.assert_allclose(prob, [0.25, 0.25, 0.5], atol=QUADRATURE)
+    assert ba.Gaussian.independent([1e20, 1e20], 1.0).prob_best().value.tolist() == [0.5, 0.5]
+    np.testing.assert_allclose(ba.Gaussian.independent([0, 1], 1e-49).prob_best().value, [0, 1], atol=1e-15)
+
+
+def test_copies_share_evenly():
+    rng = np.random.default_rng(46)
+    for d in (2, 5, 11):
+        x = rng.normal(size=(6, d))
+        x[3] = x[1]
+        root = rng.normal(size=(d, d))
+        prior = ba.Gaussian.linear(x, 0.1 * rng.normal(size=d), root @ root.T + 0.1 * np.eye(d))
+        counts = rng.integers(0, 4, 6)
+        chance = prior.condition(counts, counts * rng.normal(size=6)).prob_best()
+        assert chance.value[1] == chance.value[3]
+        np.testing.assert_allclose(chance.value.sum(), 1)
+
+
+def test_one_direction_is_exact():
+    """K lines in one random coordinate: Φ between the corners of their upper envelope, tails included."""
+    model = ba.Gaussian.linear([[1.0], [0.0]], [-4.0], [[1.0]])
+    prob, regret = model.prob_best(), model.expected_regret()
+    np.testing.assert_allclose(prob.value, [ndtr(-4), ndtr(4)], rtol=1e-12)
+    assert not prob.stderr.any()
+    np.testing.assert_allclose(regret.value[1], np.exp(-8) / np.sqrt(2 * np.pi) - 4 * ndtr(-4), rtol=1e-9)
+
+
+def test_linear_arms_of_two_directions_in_closed_form():
+    """Three arms at 120°, equal means: a third each; one moved away behaves as two correlated arms."""
+    angle = 2 * np.pi * np.arange(3) / 3
+    x = np.column_stack([np.cos(angle), np.sin(angle)])
+    prob = ba.Gaussian.linear(x, [0, 0], np.eye(2)).prob_best()
+    assert (np.abs(prob.value - 1 / 3) <= STANDARD_ERRORS * prob.stderr + 1e-9).all()
+    assert prob.stderr.max() < 1e-3

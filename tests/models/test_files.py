@@ -41,7 +41,15 @@ NAMES = ["NO", "1e3", "a, b", "🦜🏽", "null", "true", "~", "- x", "#c", "'",
 
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 def test_awkward_names_survive(tmp_path, suffix):
-    payloads = [None, {"deep": ["NO", 1, 2.5, None, True]}, "text: more", *range(len(NAMES) - 3)]
+    payloads = [
+        None,
+        {"deep": ["NO", 1, 2.5, None, True]},
+        "text: more",
+        "1e3",
+        "08",
+        {"1e3": "+1e3"},
+        *range(len(NAMES) - 6),
+    ]
     model = ba.Gaussian.independent(range(len(NAMES)), 1, names=NAMES, payloads=payloads)
     ba.save(model, tmp_path / f"m{suffix}")
     assert_same(ba.load(tmp_path / f"m{suffix}"), model)
@@ -109,13 +117,21 @@ BAD = {
     "bestarm: [": "cannot be read as a model file",
     "1: 2": "the key 1 is not text",
     "!!python/object/apply:os.system ['true']": "cannot be read as a model file",
-    "a: &a [*a]": "the document has the key 'a'",
+    "a: &a [*a]": "cannot be read",
     "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: " + "9" * 400 + ", sd: 1, noise: 1}]": r"arms\[0\].mean",
     "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: " + "9" * 5000 + ", sd: 1, noise: 1}]": "cannot be read",
+    "bestarm: !!bool maybe": "cannot be read",
+    "bestarm: !!timestamp x": "cannot be read",
+    "!!map [a]": "cannot be read",
+    "bestarm: !!int '1_0'": "cannot be read",
+    "- " * 100_000 + "a": "nested too deeply",
+    "[" * 100_000: "nested too deeply",
+    "{a: " * 5_000: "nested too deeply",
+    "bestarm: 1\nfamily: gaussian\narms: [{name: a, mean: 0, sd: 1e-200, noise: 1}]": r"sd is 1e-200",
 }
 
 
-@pytest.mark.parametrize("text", BAD)
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
 def test_refused_by_key(tmp_path, text):
     path = tmp_path / "m.yaml"
     path.write_text(text)
@@ -132,8 +148,15 @@ def test_other_refusals(tmp_path):
     (tmp_path / "m.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ba.InputError, match="not UTF-8"):
         ba.load(tmp_path / "m.yaml")
-    with pytest.raises(ba.InputError, match="there is no file"):
-        ba.load(tmp_path / "missing.yaml")
+    (tmp_path / "m.json").write_text('{"bestarm": 1, "bestarm": 1}')
+    with pytest.raises(ba.InputError, match="comes twice"):
+        ba.load(tmp_path / "m.json")
+    for path in (tmp_path / "missing.yaml", tmp_path, tmp_path / ("x" * 300), "", None, 3, "\0"):
+        with pytest.raises(ba.InputError, match="path is"):
+            ba.load(path)
+        if path != tmp_path / "missing.yaml":
+            with pytest.raises(ba.InputError, match="path is"):
+                ba.save(ba.Gaussian.independent([0, 1], 1), path)
     with pytest.raises(ba.InputError, match="batch axes"):
         ba.save(
             ba.Gaussian.independent([0, 1], 1).condition(np.ones((2, 2)), np.ones((2, 2))),

@@ -1,5 +1,6 @@
 """The entry point: the list of commands, and the one place where errors become sentences."""
 
+import io
 import sys
 
 import click
@@ -21,8 +22,11 @@ for command in (demo,):
 
 def main() -> None:
     """Run the command line; a bad input is one sentence on stderr and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an old terminal shows a question mark for what it cannot write
     try:
         cli(prog_name="bestarm")
-    except BestarmError as error:
+    except (BestarmError, OSError) as error:
         click.echo(f"bestarm: {error}", err=True)
         sys.exit(2)

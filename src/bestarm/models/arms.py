@@ -1,6 +1,6 @@
 """Who the arms are: names, payloads, and which way is better. Shared by every family of models."""
 
-import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bestarm.errors import InputError
-from bestarm.validation import IntArray, choice, shown
+from bestarm.validation import IntArray, choice, listed, shown
 
 __all__ = ["Arms", "Direction"]
 
@@ -32,10 +32,11 @@ class Arms:
     ) -> "Arms":
         """Arms whose names, payloads and direction have been checked."""
         way = choice(direction, "direction", ("maximize", "minimize"))
+        own = None if payloads is None else _checked_payloads(payloads, count)
         return cls(
             count,
             None if names is None else _checked_names(names, count),
-            None if payloads is None else _checked_payloads(payloads, count),
+            None if own is None or all(payload is None for payload in own) else own,
             "minimize" if way == "minimize" else "maximize",
         )
 
@@ -54,13 +55,20 @@ class Arms:
 
     def index(self, arms: ArrayLike | str | Sequence[str | int], argument: str = "arms") -> IntArray:
         """Arms given by index or by name (one or many), as indices of the same shape."""
-        raw = np.asarray(arms, dtype=object) if not isinstance(arms, np.ndarray) else arms
+        if np.ma.is_masked(arms):
+            raise InputError(f"{argument} has masked entries; expected arms only")
+        try:
+            raw = np.asarray(arms)
+            if raw.dtype.kind not in "iu":
+                # as objects: [0, "a"] would turn 0 into a name
+                raw = arms if isinstance(arms, np.ndarray) else np.asarray(arms, dtype=object)
+        except (ValueError, RecursionError):
+            raise InputError(f"{argument} is {shown(arms)}; expected arms in a regular array") from None
         if raw.dtype.kind in "iu":
-            indices = raw.astype(np.intp)
-            bad = (indices < 0) | (indices >= self.count)
+            bad = (raw < 0) | (raw >= self.count)
             if bad.any():
-                self._refuse(indices.flat[int(np.argmax(bad))], argument)
-            return indices
+                self._refuse(int(raw.flat[int(np.argmax(bad))]), argument)
+            return raw.astype(np.intp)
         flat = [self._one(arm, argument) for arm in raw.ravel()]
         return np.array(flat, dtype=np.intp).reshape(raw.shape)
 
@@ -87,13 +95,9 @@ class Arms:
 
 
 def _checked_names(names: Sequence[str], count: int) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise InputError(f"names is {shown(names)}, one string; expected a list of {count} strings")
-    listed = tuple(names)
-    if len(listed) != count:
-        raise InputError(f"names has {len(listed)} entries; expected one per arm ({count})")
+    entries = listed(names, "names", count, "strings")
     seen: dict[str, int] = {}
-    for index, name in enumerate(listed):
+    for index, name in enumerate(entries):
         if not isinstance(name, str):
             kind = type(name).__name__
             raise InputError(f"names[{index}] is {shown(name)} ({kind}); expected a string: write it in quotes")
@@ -101,24 +105,46 @@ def _checked_names(names: Sequence[str], count: int) -> tuple[str, ...]:
             raise InputError(f"names[{index}] is empty; expected a name")
         if name in seen:
             raise InputError(f"names[{index}] is {shown(name)}, as is names[{seen[name]}]; expected distinct names")
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise InputError(f"names[{index}] is {shown(name)}, which is not valid Unicode text") from None
+        if not _is_unicode(name):
+            raise InputError(f"names[{index}] is {shown(name)}, which is not valid Unicode text")
         seen[name] = index
-    return tuple(str(name) for name in listed)
+    return tuple(str(name) for name in entries)
+
+
+def _is_unicode(text: str) -> bool:
+    """False for text with half a surrogate pair, which no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _checked_payloads(payloads: Sequence[Any], count: int) -> tuple[Any, ...]:
-    listed = tuple(payloads)
-    if len(listed) != count:
-        raise InputError(f"payloads has {len(listed)} entries; expected one per arm ({count})")
     own = []
-    for index, payload in enumerate(listed):
+    for index, payload in enumerate(listed(payloads, "payloads", count, "values")):
         try:
-            own.append(json.loads(json.dumps(payload, allow_nan=False)))
-        except (TypeError, ValueError, RecursionError):
+            own.append(_json_copy(payload))
+        except (TypeError, RecursionError):
             raise InputError(
-                f"payloads[{index}] is {shown(payload)}; expected what JSON can hold (text, numbers, lists, maps)"
+                f"payloads[{index}] is {shown(payload)}; expected what JSON can hold (text, numbers, lists, maps "
+                "with text as keys)"
             ) from None
     return tuple(own)
+
+
+def _json_copy(value: Any) -> Any:
+    """A deep copy of what JSON can hold; TypeError for anything else."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str) and _is_unicode(value):
+        return str(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return float(value)
+    if isinstance(value, list | tuple):
+        return [_json_copy(entry) for entry in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {_json_copy(key): _json_copy(entry) for key, entry in value.items()}
+    raise TypeError

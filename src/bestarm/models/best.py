@@ -18,11 +18,12 @@ from scipy.special import ndtr, ndtri
 from bestarm.models.covariance import Covariance
 from bestarm.validation import Array, IntArray
 
-__all__ = ["COARSE", "FINE", "Rule", "independent", "normal_replicates", "structured"]
+__all__ = ["COARSE", "FINE", "REPLICATES", "Rule", "independent", "normal_replicates", "structured"]
 
 _BLOCK = 2_000_000  # nodes × arms held at a time
 _DENSITY = 1 / np.sqrt(2 * np.pi)
 REPLICATES = 16
+EVEN = 32
 
 
 @dataclass(frozen=True)
@@ -34,16 +35,18 @@ class Rule:
     cell: float
     order: int
     reach: float
+    error: float  # of a probability; of a regret, in units of the largest standard deviation
 
 
-FINE = Rule(cell=2.0, order=16, reach=8.0)  # absolute error below 1e-10
-COARSE = Rule(cell=3.0, order=6, reach=5.5)  # below 1e-5: for averages over thousands of such integrals
+FINE = Rule(cell=2.0, order=16, reach=8.0, error=1e-10)
+COARSE = Rule(cell=1.5, order=8, reach=6.5, error=1e-8)  # for averages over thousands of such integrals
 
 
-def independent(mean: Array, sd: Array, rule: Rule = FINE) -> tuple[Array, Array]:
+def independent(mean: Array, sd: Array, rule: Rule = FINE, tie: float = 0.0) -> tuple[Array, Array]:
     """Chance to be best and expected regret of each arm, for a batch of independent beliefs.
 
-    mean, sd: (R, K). Returns two (R, K) arrays. An argmax tie is split evenly.
+    mean, sd: (R, K). Returns two (R, K) arrays. An argmax tie is split evenly; deterministic arms within `tie` of
+    the highest one tie with it.
     """
     runs, arms = mean.shape
     if arms == 1:
@@ -52,45 +55,62 @@ def independent(mean: Array, sd: Array, rule: Rule = FINE) -> tuple[Array, Array
     rows = max(1, _BLOCK // (40 * rule.order * arms))
     for start in range(0, runs, rows):
         part = slice(start, start + rows)
-        prob[part], regret[part] = _independent(mean[part], sd[part], rule)
+        prob[part], regret[part] = _independent(mean[part], sd[part], rule, tie)
     return prob, regret
 
 
-def _independent(mean: Array, sd: Array, rule: Rule) -> tuple[Array, Array]:
-    runs, arms = mean.shape
+def _independent(mean: Array, sd: Array, rule: Rule, tie: float) -> tuple[Array, Array]:
+    best, every = np.argmax(mean, axis=1), np.arange(len(mean))
     fixed = sd == 0
-    top_fixed = np.where(fixed, mean, -np.inf).max(axis=1)
-    # below `low` some arm is almost surely above; above `high` none is
-    low = np.maximum((mean - 7.5 * sd).max(axis=1), top_fixed)
-    high = (mean + rule.reach * sd).max(axis=1)
-    best = np.argmax(mean, axis=1)
+    # positions are told from the best arm's mean, so that a common offset costs no digits
+    at = mean - mean[every, best][:, None]
+    low, high, top_fixed = _range(at, sd, rule)
+    prob, excess = _integrals(at, sd, low, high, best, rule)
 
-    prob = np.zeros((runs, arms))
-    excess = np.zeros(runs)  # E[max r − r_best]
-    for owner, x, weight in _nodes(low, high, mean, sd, rule):
-        m, s = mean[owner][:, None, :], sd[owner][:, None, :]
+    # where an arm is so narrow that its position in that frame is rounded, every arm gets a frame of its own
+    reached = (sd > 0) & (at + rule.reach * sd > low[:, None])
+    narrow = np.where(reached, sd, np.inf).min(axis=1) < 1e-16 / rule.error * np.maximum(np.abs(low), np.abs(high))
+    for j in np.flatnonzero((reached & narrow[:, None]).any(axis=0)):
+        rows = np.flatnonzero(narrow & reached[:, j])
+        own, own_sd = mean[rows] - mean[rows, j][:, None], sd[rows]
+        left, right, _ = _range(own, own_sd, rule)
+        reach = rule.reach * own_sd[:, j]
+        chance, _ = _integrals(own, own_sd, np.maximum(left, -reach), np.minimum(right, reach), best[rows], rule)
+        prob[rows, j] = chance[:, j]
+
+    s = sd[every, best]
+    z = low / np.where(s == 0, 1.0, s)
+    below = np.where(s == 0, np.maximum(low, 0.0), s * (z * ndtr(z) + _DENSITY * np.exp(-0.5 * z * z)))
+    if fixed.any():
+        z = (top_fixed[:, None] - at) / np.where(fixed, 1.0, sd)
+        mass = np.where(fixed, 1.0, ndtr(z)).prod(axis=1)  # 0 where a row has no fixed arm
+        winners = fixed & (at >= top_fixed[:, None] - tie)
+        prob += winners * (mass / np.maximum(winners.sum(axis=1), 1))[:, None]
+    return prob / prob.sum(axis=1, keepdims=True), (excess + below)[:, None] - at
+
+
+def _range(at: Array, sd: Array, rule: Rule) -> tuple[Array, Array, Array]:
+    """Below `low` some arm is almost surely above, above `high` none is; and the highest deterministic arm."""
+    top_fixed = np.where(sd == 0, at, -np.inf).max(axis=1)
+    return np.maximum((at - 7.5 * sd).max(axis=1), top_fixed), (at + rule.reach * sd).max(axis=1), top_fixed
+
+
+def _integrals(at: Array, sd: Array, low: Array, high: Array, best: IntArray, rule: Rule) -> tuple[Array, Array]:
+    """∫ f_j ∏_{k≠j} F_k for every arm and ∫ (F_best − ∏ F_k), both from low to high, of each row."""
+    prob, excess = np.zeros(at.shape), np.zeros(len(at))
+    for owner, x, weight in _nodes(low, high, at, sd, rule):
+        m, s = at[owner][:, None, :], sd[owner][:, None, :]
         still = s == 0
-        z = (x[:, :, None] - m) / np.where(still, 1.0, s)
+        unit = np.where(still, 1.0, s)
+        z = np.clip((x[:, :, None] - m) / unit, -50, 50)
         cdf = np.where(still, 1.0, ndtr(z))
-        density = np.where(still, 0.0, np.exp(-0.5 * z * z) * (_DENSITY / np.where(still, 1.0, s)))
+        density = np.where(still, 0.0, np.exp(-0.5 * z * z) * (_DENSITY / unit))
         joint = cdf.prod(axis=2)
-        np.add.at(prob, owner, np.einsum("cg,cgk->ck", weight * joint, density / cdf))
-
+        ratio = np.divide(density, cdf, out=np.zeros_like(cdf), where=cdf > 0)
+        np.add.at(prob, owner, np.einsum("cg,cgk->ck", weight * joint, ratio))
         chosen = np.arange(len(owner)), slice(None), best[owner]
         np.add.at(excess, owner, (weight * (cdf[chosen] - joint)).sum(axis=1))
-
-    runs_index = np.arange(runs)
-    m, s = mean[runs_index, best], sd[runs_index, best]
-    z = (low - m) / np.where(s == 0, 1.0, s)
-    below = np.where(s == 0, np.maximum(low - m, 0.0), s * (z * ndtr(z) + _DENSITY * np.exp(-0.5 * z * z)))
-    regret = (excess + below)[:, None] + (m[:, None] - mean)
-
-    if fixed.any():
-        z = (top_fixed[:, None] - mean) / np.where(fixed, 1.0, sd)
-        mass = np.where(fixed, 1.0, ndtr(z)).prod(axis=1)  # 0 where a row has no fixed arm
-        winners = fixed & (mean == top_fixed[:, None])
-        prob += winners * (mass / np.maximum(winners.sum(axis=1), 1))[:, None]
-    return prob / prob.sum(axis=1, keepdims=True), regret
+    return prob, excess
 
 
 def _nodes(low: Array, high: Array, mean: Array, sd: Array, rule: Rule) -> Iterator[tuple[IntArray, Array, Array]]:
@@ -98,12 +118,14 @@ def _nodes(low: Array, high: Array, mean: Array, sd: Array, rule: Rule) -> Itera
     node, weight = np.polynomial.legendre.leggauss(rule.order)
     owner = np.flatnonzero(high > low)
     left, right = low[owner], high[owner]
+    # an arm narrower than this is a step, and what a cell around it gets wrong is the cell's own mass
+    finest = 1e-14 * (high - low)
     per_block = max(1, _BLOCK // (rule.order * mean.shape[1]))
     while owner.size:
         m, s = mean[owner], sd[owner]
         varies = (s > 0) & (m + rule.reach * s > left[:, None]) & (m - rule.reach * s < right[:, None])
         narrow = np.where(varies, s, np.inf).min(axis=1)
-        done = right - left <= rule.cell * narrow
+        done = right - left <= np.maximum(rule.cell * narrow, finest[owner])
         for start in range(0, int(done.sum()), per_block):
             part = np.flatnonzero(done)[start : start + per_block]
             half = (right[part] - left[part])[:, None] / 2
@@ -118,29 +140,94 @@ def _nodes(low: Array, high: Array, mean: Array, sd: Array, rule: Rule) -> Itera
 
 
 def normal_replicates(points: int, dim: int, rng: np.random.Generator, replicates: int) -> Iterator[Array]:
-    """Independent randomisations of one quasi-Monte Carlo rule: each (points, dim), standard normal."""
+    """Independent randomisations of one quasi-Monte Carlo rule: each (points, dim), standard normal.
+
+    The first EVEN coordinates are scrambled Sobol points, so put first what matters most; the rest are plain
+    random numbers, which beats more Sobol coordinates in accuracy per second.
+    """
     from scipy.stats import qmc  # slow to import, and not needed for independent arms
 
     for _ in range(replicates):
-        uniform = qmc.Sobol(dim, rng=rng).random(points) + 2.0**-31  # never exactly 0
-        yield np.asarray(ndtri(uniform))
+        uniform = qmc.Sobol(min(dim, EVEN), rng=rng).random(points) + 2.0**-31  # never exactly 0
+        normals = np.asarray(ndtri(uniform))
+        if dim > EVEN:
+            normals = np.concatenate([normals, rng.standard_normal((points, dim - EVEN))], axis=1)
+        yield normals
 
 
 def structured(mean: Array, covariance: Covariance, rng: np.random.Generator) -> tuple[Array, Array, Array, Array]:
     """Chance to be best and expected regret where arms are correlated, each with its standard error, (K,).
 
     Given the q low-rank coordinates the arms are independent; those coordinates are Sobol points, scrambled
-    afresh 16 times, and the spread of the 16 averages is the standard error.
+    afresh 16 times, and the spread of the 16 averages is the standard error. Where no arm has variance of its own,
+    one coordinate is integrated too: along a line the best arm is the upper envelope of K straight lines.
     """
-    arms, rank = covariance.factor.shape
+    arms = covariance.num_arms
     sd = np.sqrt(covariance.diag)
+    lines = not sd.any()
+    factor = covariance.factor
+    tie = 1e-11 * float(np.abs(mean - mean.max()).max() + np.sqrt(covariance.var.max()))
+    if lines:
+        # turn the coordinates so that the arms differ most along the first
+        _, _, turn = np.linalg.svd(factor - factor.mean(axis=0))
+        factor = factor @ turn.T
+        slope, factor = factor[:, 0], factor[:, 1:]
     # a fraction of a second for up to a thousand arms; never fewer than 32 points a replicate
-    points = 1 << int(np.clip(np.log2(2e7 / (REPLICATES * 60 * arms)), 5, 9))
+    points = 1 << int(np.clip(np.log2(2e7 / (REPLICATES * 130 * arms)), 5, 9))
+    dim = factor.shape[1]
+    if dim == 0:
+        prob, regret = _along_line(mean[None], slope)
+        zero = np.zeros(arms)
+        return _shared(prob[0], mean, covariance.factor, tie), zero, regret[0], zero
     means = np.empty((2, REPLICATES, arms))
-    for b, z in enumerate(normal_replicates(points, rank, rng, REPLICATES)):
-        given = mean + z @ covariance.factor.T
-        prob, regret = independent(given, np.broadcast_to(sd, given.shape), COARSE)
+    for b, z in enumerate(normal_replicates(points, dim, rng, REPLICATES)):
+        given = mean + z @ factor.T
+        if lines:
+            prob, regret = _along_line(given, slope)
+        else:
+            prob, regret = independent(given, np.broadcast_to(sd, given.shape), COARSE, tie)
         means[:, b] = prob.mean(axis=0), regret.mean(axis=0)
+    means[0] = [_shared(row, mean, covariance.factor, tie) for row in means[0]] if lines else means[0]
     value = means.mean(axis=1)
     stderr = means.std(axis=1, ddof=1) / np.sqrt(REPLICATES)
+    if not lines:
+        # the quadrature inside is good to COARSE.error; and a deterministic arm that never won may still win
+        unseen = np.where((sd == 0) & (value[0] < 1 / (points * REPLICATES)), 1 / (points * REPLICATES), 0.0)
+        scale = np.sqrt(covariance.var.max())
+        stderr = np.sqrt(stderr**2 + np.array([[COARSE.error], [COARSE.error * scale]]) ** 2)
+        stderr[0] = np.maximum(stderr[0], unseen)
     return value[0], stderr[0], value[1], stderr[1]
+
+
+def _along_line(level: Array, slope: Array) -> tuple[Array, Array]:
+    """P(j best) and E[max] − E[r_j] for arms level_k + slope_k t, t ~ N(0, 1): (N, K) levels, (K,) slopes.
+
+    Walks the upper envelope from t = −∞: at each step, the first arm of larger slope to cross the present one.
+    """
+    rows = np.arange(len(level))
+    prob, top = np.zeros(level.shape), np.zeros(len(level))
+    lowest = slope == slope.min()
+    now = np.argmax(np.where(lowest, level, -np.inf), axis=1)
+    t = np.full(len(level), -np.inf)
+    while rows.size:
+        a, b = level[rows, now], slope[now]
+        rise = slope - b[:, None]
+        ahead = rise > 0
+        crossing = np.where(ahead, (a[:, None] - level[rows]) / np.where(ahead, rise, 1.0), np.inf)
+        crossing = np.maximum(crossing, t[:, None])  # rounding may put it a little behind
+        following = np.argmin(crossing, axis=1)
+        until = crossing[np.arange(len(rows)), following]
+        share = ndtr(until) - ndtr(t)
+        prob[rows, now] += share
+        top[rows] += a * share + b * (_DENSITY * np.exp(-0.5 * t * t) - _DENSITY * np.exp(-0.5 * until * until))
+        go = np.isfinite(until)
+        rows, now, t = rows[go], following[go], until[go]
+    return prob, np.maximum(top[:, None] - level, 0.0)
+
+
+def _shared(prob: Array, mean: Array, factor: Array, tie: float) -> Array:
+    """Arms that are copies of each other up to rounding get equal shares."""
+    key = np.round(np.column_stack([mean - mean.max(), factor]) / (10 * tie or 1.0))
+    _, group = np.unique(key, axis=0, return_inverse=True)
+    size = np.bincount(group.ravel())
+    return np.asarray((np.bincount(group.ravel(), weights=prob) / size)[group.ravel()])

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from bestarm.errors import InputError, PrecisionWarning
-from bestarm.validation import Array
+from bestarm.validation import Array, read_only, shown
 
 __all__ = ["Covariance", "Update", "covariance_root"]
 
@@ -31,18 +31,18 @@ class Update:
     """
 
     covariance: "Covariance"
-    _own: Array  # D/t: how far arm k moves for its own residual
-    _keep: Array  # a = v/t: what the arm's own evaluations leave of the low-rank part
-    _gain: Array | None  # U (…, K, q), with ẑ-step F'Uᵀρ
+    own: Array  # D/t: how far arm k moves for its own residual
+    gain: Array | None  # U, (…, K, q): the low-rank part moves by F'Uᵀρ
 
     def shift(self, residual: Array) -> Array:
-        own: Array = self._own * residual
-        if self._gain is None:
+        own: Array = self.own * residual
+        if self.gain is None:
             return own
-        step = np.matmul(residual[..., None, :], self._gain)  # (…, 1, q)
-        # the factor already carries a = v/t
-        own = own + np.matmul(step, np.swapaxes(self.covariance.factor, -1, -2))[..., 0, :]
-        return own
+        factor = self.covariance.factor
+        if factor.ndim == 2:  # one plan, any number of outcomes: plain matrix products
+            return np.asarray(own + (residual @ self.gain) @ factor.T)
+        step = np.matmul(residual[..., None, :], self.gain)
+        return np.asarray(own + np.matmul(step, np.swapaxes(factor, -1, -2))[..., 0, :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,8 @@ class Covariance:
     diag: Array
 
     def __post_init__(self) -> None:
-        self.factor.flags.writeable = False
-        self.diag.flags.writeable = False
+        object.__setattr__(self, "factor", read_only(self.factor))
+        object.__setattr__(self, "diag", read_only(self.diag))
 
     @property
     def num_arms(self) -> int:
@@ -73,7 +73,7 @@ class Covariance:
         """Variance of each arm mean, (…, K)."""
         if self.rank == 0:
             return self.diag
-        return np.asarray(self.diag + np.einsum("...kq,...kq->...k", self.factor, self.factor))
+        return read_only(self.diag + np.einsum("...kq,...kq->...k", self.factor, self.factor))
 
     def diff_var(self, i: ArrayLike, j: ArrayLike) -> Array:
         """Variance of r_i − r_j for arm indices i and j (arrays broadcast): ‖F_i − F_j‖² + D_i + D_j, 0 if i = j.
@@ -81,6 +81,10 @@ class Covariance:
         Never as S_ii + S_jj − 2 S_ij, which cancels.
         """
         first, second = self._indices(i, "i"), self._indices(j, "j")
+        try:
+            np.broadcast_shapes(first.shape, second.shape)
+        except ValueError:
+            raise InputError(f"i has shape {first.shape} and j has shape {second.shape}; expected one shape") from None
         apart = self.diag[..., first] + self.diag[..., second]
         if self.rank:
             step = self.factor[..., first, :] - self.factor[..., second, :]
@@ -88,9 +92,12 @@ class Covariance:
         return np.where(first == second, 0.0, apart)
 
     def _indices(self, arm: ArrayLike, name: str) -> NDArray[np.intp]:
-        index = np.asarray(arm)
+        try:
+            index = np.asarray(arm)
+        except ValueError:
+            index = np.empty(1, dtype=object)
         if index.dtype.kind not in "iu" or (index.size and (index.min() < 0 or index.max() >= self.num_arms)):
-            raise InputError(f"{name} is {arm!r}; expected arm indices from 0 to {self.num_arms - 1}")
+            raise InputError(f"{name} is {shown(arm)}; expected arm indices from 0 to {self.num_arms - 1}")
         return index.astype(np.intp)
 
     def dense(self) -> Array:
@@ -104,7 +111,7 @@ class Covariance:
         return own if self.rank == 0 else own + np.matmul(self.factor, z[..., None])[..., 0]
 
     def after(self, counts: Array, noise_var: Array) -> Update:
-        """Condition on `counts` evaluations per arm (whole or not), noise variance `noise_var`: theory notes, 1.
+        """Condition on `counts` evaluations per arm (whole or not) with noise variances `noise_var`.
 
         t = v + n∘D, a = v/t, A = I + Fᵀ diag(n/t) F = L Lᵀ:  F' = diag(a) F L⁻ᵀ,  D' = a∘D. O(K q² + q³).
         Where A may be ill-conditioned its factor comes from a QR of [√(n/t)∘F; I], with rows sorted and columns
@@ -115,7 +122,7 @@ class Covariance:
         t = noise_var + counts * self.diag
         keep, own = noise_var / t, self.diag / t
         if self.rank == 0:
-            return Update(Covariance(self.factor, keep * self.diag), own, keep, None)
+            return Update(Covariance(self.factor, keep * self.diag), own, None)
 
         weight = counts / t
         squares = np.einsum("...kq,...kq->...k", self.factor, self.factor)
@@ -125,7 +132,7 @@ class Covariance:
         else:
             factor, gain = _normal_equations(self.factor, weight)
             gain = gain / t[..., None]
-        return Update(Covariance(keep[..., None] * factor, keep * self.diag), own, keep, gain)
+        return Update(Covariance(keep[..., None] * factor, keep * self.diag), own, gain)
 
 
 def _normal_equations(factor: Array, weight: Array) -> tuple[Array, Array]:
@@ -205,10 +212,23 @@ def covariance_root(cov: ArrayLike, size: int, name: str) -> Array:
         worst = int(np.argmin(var))
         raise InputError(f"{name}[{worst}, {worst}] is {var[worst]:g}; expected a variance of at least 0")
     sd = np.sqrt(var)
+    for i in np.flatnonzero((sd == 0) & (matrix.any(axis=1) | matrix.any(axis=0))):
+        j = int(np.flatnonzero((matrix[i] != 0) | (matrix[:, i] != 0))[0])
+        raise InputError(
+            f"{name} is not positive semi-definite: [{i}, {i}] is 0 while [{i}, {j}] is {matrix[i, j]:g} and "
+            f"[{j}, {i}] is {matrix[j, i]:g}; expected both 0"
+        )
     if not (matrix - np.diag(var)).any():
         return np.diag(sd)[:, sd > 0]
     scale = np.where(sd > 0, sd, 1.0)
-    corr = matrix / scale[:, None] / scale[None, :]
+    with np.errstate(over="ignore"):  # an absurd covariance is refused below
+        corr = matrix / scale[:, None] / scale[None, :]
+    if not np.abs(corr).max() < 1e10:
+        i, j = np.unravel_index(int(np.argmax(np.abs(corr))), corr.shape)
+        raise InputError(
+            f"{name} is not positive semi-definite: [{i}, {j}] is {matrix[i, j]:g}, beyond the product of the standard "
+            f"deviations {sd[i]:g} and {sd[j]:g}"
+        )
     skew = float(np.abs(corr - corr.T).max())
     if skew > 1e-10:
         i, j = np.unravel_index(int(np.argmax(np.abs(corr - corr.T))), corr.shape)

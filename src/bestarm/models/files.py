@@ -15,6 +15,7 @@ version 1.2: only true and false are booleans (`NO` is a name), and 1e-3 is a nu
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ import yaml
 
 from bestarm.errors import InputError
 from bestarm.models.gaussian import Gaussian
-from bestarm.validation import Array, shown
+from bestarm.validation import Array, non_negative, positive, shown, spread
 
 __all__ = ["SCHEMA", "load", "save"]
 
@@ -37,32 +38,72 @@ def save(model: Gaussian, path: str | Path) -> None:
     if model.batch_shape:
         raise InputError(f"model has batch axes {model.batch_shape}; expected a single belief")
     document = _document(model)
-    target = Path(path)
+    target = _path(path)
     if target.suffix.lower() == ".json":
         text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
     else:
         text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**20)
-    target.write_text(text, encoding="utf-8")
+    try:
+        target.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"path is {shown(str(target))}; it cannot be written: {_reason(error)}") from None
 
 
 def load(path: str | Path) -> Gaussian:
     """Read a model that `save` wrote, or that a person did."""
-    source = Path(path)
+    source = _path(path)
     try:
         text = source.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise InputError(f"path is {str(source)!r}; there is no file of that name") from None
+        raise InputError(f"path is {shown(str(source))}; there is no file of that name") from None
     except UnicodeDecodeError:
         raise InputError(f"{source} is not UTF-8 text; expected a model file") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"path is {shown(str(source))}; it cannot be read: {_reason(error)}") from None
     try:
-        document = json.loads(text) if source.suffix.lower() == ".json" else yaml.load(text, Loader=_Loader)
-    except (json.JSONDecodeError, yaml.YAMLError, RecursionError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{source} cannot be read as a model file: {reason}") from None
+        if _DEEP.search(text) or _depth(text) > _DEEPEST:
+            raise RecursionError("it is nested too deeply")
+        is_json = source.suffix.lower() == ".json"
+        document = json.loads(text, object_pairs_hook=_distinct) if is_json else yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise InputError(f"{source} cannot be read as a model file: {_reason(error)}") from None
     try:
         return _model(document)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def _path(path: str | Path) -> Path:
+    if not isinstance(path, str | Path) or not str(path):
+        raise InputError(f"path is {shown(path)}; expected the name of a file")
+    return Path(path)
+
+
+def _reason(error: Exception) -> str:
+    text = " ".join(str(error.strerror if isinstance(error, OSError) and error.strerror else error).split())
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+# libyaml recurses in C: a file nested a hundred thousand deep would end the process, so depth is looked at first
+_DEEPEST = 200
+_DEEP = re.compile(r"(?:[-?][ \t]+){200}")
+
+
+def _depth(text: str) -> int:
+    """How deep brackets and braces are nested, or a little more: those inside strings count too."""
+    depth = deepest = 0
+    for mark in re.findall(r"[][{}]", text):
+        depth = depth + 1 if mark in "[{" else max(depth - 1, 0)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys are all different."""
+    keys = [key for key, _ in pairs]
+    if len(set(keys)) < len(keys):
+        raise ValueError(f"the key {shown(max(keys, key=keys.count))} comes twice")
+    return dict(pairs)
 
 
 # ---------------------------------------------------------------------- the document
@@ -78,7 +119,7 @@ def _document(model: Gaussian) -> dict[str, Any]:
         if model.covariance.rank:
             arm["factor"] = [float(entry) for entry in factor[k]]
         if model.payloads is not None and model.payloads[k] is not None:
-            arm["payload"] = model.payloads[k]
+            arm["payload"] = _quoted(model.payloads[k])
         arms.append(arm)
     return {"bestarm": SCHEMA, "family": "gaussian", "direction": model.direction, "arms": arms}
 
@@ -142,10 +183,11 @@ def _variance(arm: dict[str, Any], k: int, sd_key: str, var_key: str) -> float:
         both = "both" if sd_key in arm else "neither"
         raise InputError(f"arms[{k}] ({shown(arm['name'])}) has {both} {sd_key} and {var_key}; expected one of them")
     key = sd_key if sd_key in arm else var_key
-    number = _number(arm, k, key)
-    floor = "above" if sd_key == "noise" else "of at least"
-    if number < 0 or (sd_key == "noise" and number == 0):
-        raise InputError(f"arms[{k}].{key} is {number:g}; expected a number {floor} 0")
+    value, where = _number(arm, k, key), f"arms[{k}].{key}"
+    if sd_key == "noise":
+        number = float(positive(value, where, squared=key == var_key))
+    else:
+        number = float(spread(value, where) if key == sd_key else non_negative(value, where, squared=True))
     return number * number if key == sd_key else number
 
 
@@ -185,47 +227,86 @@ class _Dumper(yaml.CSafeDumper):
         return True
 
 
+def _quoted(value: Any) -> Any:
+    """A payload with all its text in double quotes."""
+    if isinstance(value, str):
+        return _Text(value)
+    if isinstance(value, list):
+        return [_quoted(entry) for entry in value]
+    if isinstance(value, dict):
+        return {_Text(key): _quoted(entry) for key, entry in value.items()}
+    return value
+
+
 _Dumper.add_representer(
     _Text, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", str(text), style='"')
 )
 
 
 class _Loader(yaml.CSafeLoader):
-    """Safe loading with the core schema of YAML 1.2, and duplicate keys refused."""
+    """Safe loading by the core schema of YAML 1.2; duplicate keys and any other tag are refused."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  (PyYAML's own protocol)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
-            if not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} is not text", node.start_mark)
-        if len(set(keys)) < len(keys):
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise yaml.constructor.ConstructorError(None, None, f"the key {twice!r} comes twice", node.start_mark)
-        return super().construct_mapping(node, deep)
+    yaml_constructors: dict[Any, Any] = {}  # noqa: RUF012
 
 
-for _tag, _pattern, _starts in (
-    ("null", r"null|Null|NULL|~|", ["n", "N", "~", ""]),
-    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    ("int", r"[-+]?[0-9]+", list("-+0123456789")),
+def _refused(node: Any, what: str) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, what, node.start_mark)
+
+
+def _mapping(loader: _Loader, node: Any) -> dict[str, Any]:
+    if not isinstance(node, yaml.MappingNode):
+        raise _refused(node, "expected a mapping")
+    mapping: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str):
+            raise _refused(key_node, f"the key {shown(key)} is not text")
+        if key in mapping:
+            raise _refused(key_node, f"the key {shown(key)} comes twice")
+        mapping[key] = loader.construct_object(value_node, deep=True)
+    return mapping
+
+
+def _sequence(loader: _Loader, node: Any) -> list[Any]:
+    if not isinstance(node, yaml.SequenceNode):
+        raise _refused(node, "expected a list")
+    return [loader.construct_object(entry, deep=True) for entry in node.value]
+
+
+def _scalar(convert: Callable[[str], Any], pattern: str) -> Callable[[_Loader, Any], Any]:
+    def construct(loader: _Loader, node: Any) -> Any:
+        text = loader.construct_scalar(node)
+        if not re.fullmatch(pattern, str(text), flags=re.DOTALL | re.ASCII):
+            raise _refused(node, f"{shown(text)} is not what its tag says")
+        return convert(str(text))
+
+    return construct
+
+
+def _core_float(text: str) -> float:
+    return float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
+
+
+def _unknown(loader: _Loader, node: Any) -> Any:
+    raise _refused(node, f"the tag {shown(node.tag)} is not known")
+
+
+_Loader.add_constructor(None, _unknown)
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_Loader.add_constructor("tag:yaml.org,2002:seq", _sequence)
+_Loader.add_constructor("tag:yaml.org,2002:str", _scalar(str, ".*"))
+for _tag, _convert, _pattern, _starts in (
+    ("null", lambda text: None, r"null|Null|NULL|~|", ["n", "N", "~", ""]),
+    ("bool", lambda text: text.lower() == "true", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", int, r"[-+]?[0-9]+", list("-+0123456789")),
     (
         "float",
+        _core_float,
         r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
         list("-+.0123456789"),
     ),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"^(?:{_pattern})$"), _starts)
-
-
-def _int(loader: _Loader, node: Any) -> int:
-    return int(loader.construct_scalar(node))
-
-
-def _core_float(loader: _Loader, node: Any) -> float:
-    return float(loader.construct_scalar(node).lower().replace(".inf", "inf").replace(".nan", "nan"))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _int)
-_Loader.add_constructor("tag:yaml.org,2002:float", _core_float)
+    _name = f"tag:yaml.org,2002:{_tag}"
+    _Loader.add_implicit_resolver(_name, re.compile(rf"^(?:{_pattern})$", re.ASCII), _starts)
+    _Loader.add_constructor(_name, _scalar(_convert, _pattern))

@@ -1,6 +1,6 @@
 """Gaussian arm means with Gaussian rewards: the paper's three settings as one type."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -20,11 +20,14 @@ from bestarm.validation import (
     generator,
     non_negative,
     positive,
+    read_only,
     real_array,
     shown,
+    spread,
     vector,
     whole,
 )
+from bestarm.validation import size as checked_size
 
 __all__ = ["Gaussian"]
 
@@ -46,8 +49,8 @@ class Gaussian:
     arms: Arms
 
     def __post_init__(self) -> None:
-        self.mean.flags.writeable = False
-        self.noise_var.flags.writeable = False
+        object.__setattr__(self, "mean", read_only(self.mean))
+        object.__setattr__(self, "noise_var", read_only(self.noise_var))
 
     # ------------------------------------------------------------------ constructors
 
@@ -66,22 +69,19 @@ class Gaussian:
         mean, sd, noise: one number per arm, or one for all (not all three without names). sd ≥ 0 and noise > 0
         are standard deviations.
         """
-        means, sds = real_array(mean, "mean"), non_negative(sd, "sd")
+        means, sds = real_array(mean, "mean"), spread(sd, "sd")
         noises = positive(noise, "noise")
         sized = [array.shape[0] for array in (means, sds, noises) if array.ndim]
-        count = sized[0] if sized else len(names) if names is not None else None
+        count = sized[0] if sized else len(names) if isinstance(names, Sized) else None
         if count is None:
             raise InputError(f"mean is {shown(mean)}, one number; expected a list with one number per arm")
         if count == 0:
             raise InputError("mean has 0 entries; expected at least 1")
-        return cls.low_rank(
+        return cls(
             broadcast(means, count, "mean"),
-            np.zeros((count, 0)),
-            broadcast(sds, count, "sd") ** 2,
+            Covariance(np.zeros((count, 0)), broadcast(sds, count, "sd") ** 2),
             broadcast(noises, count, "noise") ** 2,
-            names,
-            direction,
-            payloads,
+            Arms.of(count, names, direction, payloads),
         )
 
     @classmethod
@@ -104,7 +104,12 @@ class Gaussian:
         if x.shape[0] == 0 or x.shape[1] != theta.shape[0]:
             raise InputError(f"features has shape {x.shape}; expected (arms, {theta.shape[0]}) to go with mean")
         root = covariance_root(real_array(cov, "cov", ndim=2), len(theta), "cov")
-        return cls.low_rank(x @ theta, x @ root, 0.0, positive(noise, "noise") ** 2, names, direction, payloads)
+        return cls(
+            x @ theta,
+            Covariance(_thin(x @ root), np.zeros(len(x))),
+            broadcast(positive(noise, "noise"), len(x), "noise") ** 2,
+            Arms.of(len(x), names, direction, payloads),
+        )
 
     @classmethod
     def hierarchical(
@@ -128,8 +133,13 @@ class Gaussian:
         if b.shape[0] == 0 or b.shape[1] != nu.shape[0]:
             raise InputError(f"mixing has shape {b.shape}; expected (arms, {nu.shape[0]}) to go with effect_mean")
         root = covariance_root(real_array(effect_cov, "effect_cov", ndim=2), len(nu), "effect_cov")
-        own = broadcast(non_negative(arm_sd, "arm_sd"), b.shape[0], "arm_sd")
-        return cls.low_rank(b @ nu, b @ root, own**2, positive(noise, "noise") ** 2, names, direction, payloads)
+        own = broadcast(spread(arm_sd, "arm_sd"), b.shape[0], "arm_sd")
+        return cls(
+            b @ nu,
+            Covariance(_thin(b @ root), own**2),
+            broadcast(positive(noise, "noise"), len(b), "noise") ** 2,
+            Arms.of(len(b), names, direction, payloads),
+        )
 
     @classmethod
     def low_rank(
@@ -146,17 +156,15 @@ class Gaussian:
 
         mean: (K,); factor: (K, q); var ≥ 0 and noise_var > 0: variances, one number or one per arm.
         """
-        m = vector(mean, "mean")
-        f = real_array(factor, "factor", ndim=2)
+        m = real_array(mean, "mean", ndim=1, squared=True)
+        f = real_array(factor, "factor", ndim=2, squared=True)
+        if len(m) == 0:
+            raise InputError("mean has 0 entries; expected at least 1")
         if f.shape[0] != len(m):
             raise InputError(f"factor has shape {f.shape}; expected ({len(m)}, rank) to go with mean")
-        if f.shape[1] > 2 * len(m):
-            # K arms vary in at most K directions. Only where it pays: rotating columns of very different scale
-            # costs the entry-by-entry accuracy that `Covariance.after` keeps.
-            f = np.transpose(np.linalg.qr(f.T).R)
-        diag = broadcast(non_negative(var, "var"), len(m), "var")
-        noise = broadcast(positive(noise_var, "noise_var"), len(m), "noise_var")
-        return cls(m, Covariance(f, diag), noise, Arms.of(len(m), names, direction, payloads))
+        diag = broadcast(non_negative(var, "var", squared=True), len(m), "var")
+        noise = broadcast(positive(noise_var, "noise_var", squared=True), len(m), "noise_var")
+        return cls(m, Covariance(_thin(f), diag), noise, Arms.of(len(m), names, direction, payloads))
 
     # ------------------------------------------------------------------ what is believed
 
@@ -210,24 +218,30 @@ class Gaussian:
         Exact to 1e-8 for independent arms (1-D quadrature); otherwise randomised quasi-Monte Carlo with its
         standard error.
         """
-        return self._who_is_best[0] if self.covariance.rank == 0 else self._sampled_best(rng)[0]
+        return self._who_is_best(rng)[0]
 
     def expected_regret(self, rng: Any = 0) -> Estimate:
         """How far each arm's mean is expected to fall short of the best one's, (…, K), in units of reward."""
-        return self._who_is_best[1] if self.covariance.rank == 0 else self._sampled_best(rng)[1]
+        return self._who_is_best(rng)[1]
+
+    def _who_is_best(self, rng: Any) -> tuple[Estimate, Estimate]:
+        random = generator(rng)
+        return self._integrated_best if self.covariance.rank == 0 else self._sampled_best(random)
 
     @cached_property
-    def _who_is_best(self) -> tuple[Estimate, Estimate]:
+    def _integrated_best(self) -> tuple[Estimate, Estimate]:
         """Independent arms: both answers by quadrature, once."""
         shape = (*self.batch_shape, self.num_arms)
         mean = np.broadcast_to(self.arms.sign * self.mean, shape).reshape(-1, self.num_arms)
         sd = np.broadcast_to(np.sqrt(self.covariance.diag), shape).reshape(-1, self.num_arms)
         prob, regret = best.independent(mean, sd)
-        zero = np.zeros(shape)
-        return Estimate(prob.reshape(shape), zero), Estimate(regret.reshape(shape), zero)
+        zero = read_only(np.zeros(shape))
+        return (
+            Estimate(read_only(prob.reshape(shape)), zero),
+            Estimate(read_only(regret.reshape(shape)), zero),
+        )
 
-    def _sampled_best(self, rng: Any) -> tuple[Estimate, Estimate]:
-        random = generator(rng)
+    def _sampled_best(self, random: np.random.Generator) -> tuple[Estimate, Estimate]:
         shape = (*self.batch_shape, self.num_arms)
         rank = self.covariance.rank
         mean = np.broadcast_to(self.arms.sign * self.mean, shape).reshape(-1, self.num_arms)
@@ -237,7 +251,8 @@ class Gaussian:
             best.structured(m, Covariance(self.arms.sign * f, d), random)
             for m, f, d in zip(mean, factor, diag, strict=True)
         ]
-        prob, prob_se, regret, regret_se = (np.reshape(part, shape) for part in zip(*rows, strict=True))
+        parts = np.array(rows).reshape(-1, 4, self.num_arms)
+        prob, prob_se, regret, regret_se = (parts[:, part].reshape(shape) for part in range(4))
         return Estimate(prob, prob_se), Estimate(regret, regret_se)
 
     # ------------------------------------------------------------------ evidence
@@ -297,8 +312,7 @@ class Gaussian:
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Any = None) -> Array:
         """Arm means drawn from the belief, (*size, …, K)."""
         random = generator(rng)
-        lead = () if size is None else (size,) if isinstance(size, (int, np.integer)) else tuple(size)
-        shape = (*lead, *self.batch_shape)
+        shape = (*checked_size(size, "size"), *self.batch_shape)
         z = random.standard_normal((*shape, self.covariance.rank))
         e = random.standard_normal((*shape, self.num_arms))
         return np.asarray(self.mean + self.covariance.root_times(z, e))
@@ -332,3 +346,16 @@ class Gaussian:
         rank = f", rank {self.covariance.rank}" if self.covariance.rank else ", independent"
         batch = f", batch {self.batch_shape}" if self.batch_shape else ""
         return f"Gaussian({self.num_arms} arms{rank}, {self.direction}{batch})"
+
+
+def _thin(factor: Array) -> Array:
+    """F with at most K columns where that pays: K arms vary in at most K directions.
+
+    Rotating columns of very different scale costs the entry-by-entry accuracy that `Covariance.after` keeps, so
+    nothing is done up to 2K columns. Rows that are copies of each other stay copies.
+    """
+    arms, rank = factor.shape
+    if rank <= 2 * arms:
+        return factor
+    distinct, inverse = np.unique(factor, axis=0, return_inverse=True)
+    return np.asarray(np.linalg.qr(distinct.T).R.T[inverse.ravel()])
