@@ -5,11 +5,14 @@
     model = ba.Gaussian.independent(mean=[0.4, 0.5, 0.6], sd=[0.3, 0.2, 0.1], names=["a", "b", "c"])
     posterior = model.update(["a", "b", "b"], [1.1, 0.2, 0.9])
     posterior.best, posterior.prob_best()
+    ba.evaluate(model, counts=[30, 30, 40])
 
-A model says what is believed; conditioning on rewards gives another one. docs/notation.md says which letter of
-the paper is which name here.
+A model says what is believed; conditioning on rewards gives another one; evaluating counts says how often the
+decision after them is wrong. docs/notation.md says which letter of the paper is which name here.
 """
 
+from bestarm.error.bounds import Bound, error_bound
+from bestarm.error.exact import Evaluation, error_probability, evaluate
 from bestarm.errors import BestarmError, InputError, PrecisionWarning
 from bestarm.estimate import Estimate
 from bestarm.models.covariance import Covariance
@@ -22,6 +25,11 @@ __all__ = [
     "Gaussian",
     "Covariance",
     "Estimate",
+    "evaluate",
+    "error_probability",
+    "error_bound",
+    "Evaluation",
+    "Bound",
     "load",
     "save",
     "BestarmError",

@@ -212,7 +212,7 @@ def covariance_root(cov: ArrayLike, size: int, name: str) -> Array:
         worst = int(np.argmin(var))
         raise InputError(f"{name}[{worst}, {worst}] is {var[worst]:g}; expected a variance of at least 0")
     sd = np.sqrt(var)
-    for i in np.flatnonzero((sd == 0) & (matrix.any(axis=1) | matrix.any(axis=0))):
+    for i in map(int, np.flatnonzero((sd == 0) & (matrix.any(axis=1) | matrix.any(axis=0)))):
         j = int(np.flatnonzero((matrix[i] != 0) | (matrix[:, i] != 0))[0])
         raise InputError(
             f"{name} is not positive semi-definite: [{i}, {i}] is 0 while [{i}, {j}] is {matrix[i, j]:g} and "
@@ -224,14 +224,14 @@ def covariance_root(cov: ArrayLike, size: int, name: str) -> Array:
     with np.errstate(over="ignore"):  # an absurd covariance is refused below
         corr = matrix / scale[:, None] / scale[None, :]
     if not np.abs(corr).max() < 1e10:
-        i, j = np.unravel_index(int(np.argmax(np.abs(corr))), corr.shape)
+        i, j = (int(index) for index in np.unravel_index(int(np.argmax(np.abs(corr))), corr.shape))
         raise InputError(
             f"{name} is not positive semi-definite: [{i}, {j}] is {matrix[i, j]:g}, beyond the product of the standard "
             f"deviations {sd[i]:g} and {sd[j]:g}"
         )
     skew = float(np.abs(corr - corr.T).max())
     if skew > 1e-10:
-        i, j = np.unravel_index(int(np.argmax(np.abs(corr - corr.T))), corr.shape)
+        i, j = (int(index) for index in np.unravel_index(int(np.argmax(np.abs(corr - corr.T))), corr.shape))
         raise InputError(f"{name} is not symmetric: [{i}, {j}] is {matrix[i, j]:g} and [{j}, {i}] is {matrix[j, i]:g}")
     corr = (corr + corr.T) / 2
     try:

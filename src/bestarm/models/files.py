@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import yaml
@@ -246,8 +246,8 @@ _Dumper.add_representer(
 class _Loader(yaml.CSafeLoader):
     """Safe loading by the core schema of YAML 1.2; duplicate keys and any other tag are refused."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  (PyYAML's own protocol)
-    yaml_constructors: dict[Any, Any] = {}  # noqa: RUF012
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012  (an instance variable to PyYAML's types)
+    yaml_constructors: ClassVar[dict[Any, Any]] = {}
 
 
 def _refused(node: Any, what: str) -> yaml.YAMLError:

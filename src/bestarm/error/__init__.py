@@ -1,0 +1,1 @@
+"""How likely a decision is wrong, and how costly: exact, bounded, under a wrong prior."""

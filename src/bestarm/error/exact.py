@@ -1,0 +1,274 @@
+"""The expected error and regret of a decision taken after fixed counts: computed, not simulated.
+
+    P_n = E[ P(r_J < max r | data) ]        R_n = E[ max r − r_J ]
+
+Two arms: closed form. More: randomised quasi-Monte Carlo over what the data will be, times what can be integrated
+exactly given the data. With r | data ~ N(m̂, F'F'ᵀ + diag(D')):
+
+- where arms keep some variance of their own (D' > 0): draw the low-rank coordinates z and arm J's own deviation;
+  the others are then independent, and P(no arm above) = ∏_k Φ((r_J − m̂_k − F'_k z)/√D'_k);
+- where they keep none (linear bandits): all arms move along lines as z moves along any direction u, so that J stays
+  on top between two points of the line: Φ(upper) − Φ(lower). u separates J from the arm most likely to beat it.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from bestarm.error.outcomes import Outcomes
+from bestarm.error.pairs import gap_law, wrong_sign
+from bestarm.errors import InputError, PrecisionWarning
+from bestarm.estimate import Estimate
+from bestarm.models import best
+from bestarm.models.best import REPLICATES, normal_replicates
+from bestarm.models.covariance import Covariance
+from bestarm.models.gaussian import Gaussian
+from bestarm.validation import Array, IntArray, choice, generator, non_negative, positive, shown
+
+__all__ = ["Evaluation", "checked_assumed", "checked_counts", "error_probability", "evaluate"]
+
+_WORK = 8_000_000  # default effort: replicates × points × arms
+_BAYES_WORK = 200_000  # the same where each point needs a Bayes decision
+_MOST_WORK = 4_000_000_000
+_BLOCK = 100_000  # points × arms held at a time: what a cache holds
+_INNER = 1024  # draws that decide which arm is most likely the best, where arms are correlated
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How often a decision is wrong, and how far the chosen arm is expected to fall short of the best one."""
+
+    error: Estimate
+    regret: Estimate
+
+
+def evaluate(
+    model: Gaussian,
+    counts: ArrayLike,
+    decide: Literal["mean", "bayes"] = "mean",
+    assumed: Gaussian | None = None,
+    margin: float = 0.0,
+    target_stderr: float | None = None,
+    rng: Any = 0,
+) -> Evaluation:
+    """Expected error probability and simple regret of deciding after `counts[k]` evaluations of each arm.
+
+    decide: "mean" picks the largest posterior mean (the paper's rule), "bayes" the arm most likely to be best.
+    assumed: what the decision maker believes instead of `model`, from which the truth comes: other means,
+    variances, structure or noise over the same arms. margin: only an arm more than this below the best is an error.
+    Exact ties are no errors. counts may be fractions.
+
+    Exact (stderr 0) for one or two arms. Otherwise `stderr` comes from 16 independent randomisations; effort is
+    fixed (a fraction of a second up to a few hundred arms) or, with `target_stderr`, what that error needs.
+    """
+    n = checked_counts(model, counts)
+    rule = choice(decide, "decide", ("mean", "bayes"))
+    believed = checked_assumed(model, assumed)
+    slack = float(non_negative(margin, "margin", ndim=0))
+    target = None if target_stderr is None else float(positive(target_stderr, "target_stderr", ndim=0))
+    random = generator(rng)
+    if model.num_arms == 1:
+        return Evaluation(Estimate(0.0, 0.0), Estimate(0.0, 0.0))
+    if model.num_arms == 2:
+        return _two_arms(model, n, believed, slack)
+
+    integrator = _Integrator(model, n, believed, rule == "bayes", slack)
+    points = _power_of_two((_BAYES_WORK if rule == "bayes" else _WORK) / (REPLICATES * model.num_arms), 5, 16)
+    result = integrator.estimate(points, random)
+    if target is None:
+        return result
+    most = _power_of_two(_MOST_WORK / (REPLICATES * model.num_arms), 5, 22)
+    while result.error.stderr > target and points < most:
+        # the rate lies between N^-1/2 and N^-1; a fresh randomisation, so that no lucky spread is picked
+        points = min(points * _power_of_two(1.5 * float(result.error.stderr) / target, 1, 6), most)
+        result = integrator.estimate(points, random)
+    if result.error.stderr > target:
+        warnings.warn(
+            f"target_stderr {target:g} was not reached: {result.error.stderr:.1e} after {points * REPLICATES:,} points",
+            PrecisionWarning,
+            stacklevel=2,
+        )
+    return result
+
+
+def error_probability(
+    model: Gaussian,
+    counts: ArrayLike,
+    decide: Literal["mean", "bayes"] = "mean",
+    assumed: Gaussian | None = None,
+    margin: float = 0.0,
+    target_stderr: float | None = None,
+    rng: Any = 0,
+) -> Estimate:
+    """The paper's expected probability of error, P_n: `evaluate(...).error`."""
+    return evaluate(model, counts, decide, assumed, margin, target_stderr, rng).error
+
+
+def checked_counts(model: Gaussian, counts: ArrayLike) -> Array:
+    """Counts for a single model, one per arm."""
+    if not isinstance(model, Gaussian):
+        raise InputError(f"model is {shown(model)}; expected a Gaussian model")
+    if model.batch_shape:
+        raise InputError(f"model has batch axes {model.batch_shape}; expected a single belief")
+    n = non_negative(counts, "counts")
+    if n.shape != (model.num_arms,):
+        raise InputError(f"counts has shape {n.shape}; expected one number per arm ({model.num_arms})")
+    return n
+
+
+def checked_assumed(model: Gaussian, assumed: Gaussian | None) -> Gaussian | None:
+    """Another model over the same arms."""
+    if assumed is None:
+        return None
+    if not isinstance(assumed, Gaussian) or assumed.batch_shape:
+        raise InputError(f"assumed is {shown(assumed)}; expected a single Gaussian model")
+    if assumed.num_arms != model.num_arms or assumed.direction != model.direction:
+        raise InputError(
+            f"assumed has {assumed.num_arms} arms ({assumed.direction}); "
+            f"expected the arms of model: {model.num_arms} ({model.direction})"
+        )
+    named = model.arms.given_names is not None and assumed.arms.given_names is not None
+    if named and model.names != assumed.names:
+        k = next(k for k in range(model.num_arms) if model.names[k] != assumed.names[k])
+        raise InputError(f"assumed calls arm {k} {assumed.names[k]!r}; expected the arms of model: {model.names[k]!r}")
+    return assumed
+
+
+def _power_of_two(value: float, least: int, most: int) -> int:
+    return 1 << int(np.clip(np.floor(np.log2(value)), least, most))
+
+
+def _two_arms(model: Gaussian, counts: Array, assumed: Gaussian | None, margin: float) -> Evaluation:
+    """Closed form. Both decision rules pick the arm with the larger mean."""
+    law = gap_law(model, counts, assumed, np.array(0), np.array(1))
+    error = float(wrong_sign(law, True, margin))
+    sd_d, sd_m = np.sqrt(law.var_d), np.sqrt(law.var_m)
+
+    def share(z: Array, part: Array) -> float:  # E D 1{Z > −z}, part = Cov(D, Z) for a standard normal Z
+        return float(law.mean_d * ndtr(z) + part * np.exp(-z * z / 2) / np.sqrt(2 * np.pi))
+
+    best = share(law.mean_d / sd_d, sd_d) if sd_d > 0 else max(float(law.mean_d), 0.0)
+    gained = share(law.mean_m / sd_m, law.cov / sd_m) if sd_m > 0 else float(law.mean_d) * float(law.mean_m >= 0)
+    regret = max(best - gained, 0.0)
+    return Evaluation(Estimate(error, 0.0), Estimate(regret, 0.0))
+
+
+class _Integrator:
+    """Averages over outcomes what is left to chance once the data are in."""
+
+    def __init__(self, model: Gaussian, counts: Array, assumed: Gaussian | None, bayes: bool, margin: float) -> None:
+        self.outcomes = Outcomes(model, counts, assumed)
+        self.margin = margin
+        self.left = self.outcomes.left
+        self.own_sd = np.sqrt(self.left.diag)
+        # a gap below this is rounding: arms that are copies of each other tie
+        self.tie = 1e-11 * float(np.abs(model.mean).max() + np.sqrt(model.var.max()))
+        self.most_likely = _MostLikelyBest(self.outcomes.believed) if bayes else None
+        # J's own deviation, where the regret is probed, the data, the low-rank part of what is left: this order,
+        # with the arms' own data before the common ones, was measured to be the best for the even coordinates
+        self.sizes = (1, 1, self.outcomes.size, self.left.rank)
+
+    def estimate(self, points: int, rng: np.random.Generator) -> Evaluation:
+        means = np.empty((2, REPLICATES))
+        rows = max(1, _BLOCK // self.left.num_arms)
+        for b, normals in enumerate(normal_replicates(points, sum(self.sizes), rng, REPLICATES)):
+            total = np.zeros(2)
+            for start in range(0, points, rows):
+                error, regret = self.given(normals[start : start + rows])
+                total += error.sum(), regret.sum()
+            means[:, b] = total / points
+        error, regret = means.mean(axis=1)
+        error_se, regret_se = means.std(axis=1, ddof=1) / np.sqrt(REPLICATES)
+        return Evaluation(Estimate(float(error), float(error_se)), Estimate(float(regret), float(regret_se)))
+
+    def given(self, normals: Array) -> tuple[Array, Array]:
+        """Error probability and regret for each point, both unbiased and mostly integrated."""
+        e, x, data, z = np.split(normals, np.cumsum(self.sizes)[:-1], axis=1)
+        mean, decides = self.outcomes.posterior_means(data)
+        picked = np.argmax(decides, axis=1) if self.most_likely is None else self.most_likely(decides)
+        if not self.own_sd.any():
+            return self._along_lines(mean, picked, z)
+        level = mean + z @ self.left.factor.T if self.left.rank else mean
+        return self._given_low_rank(level, picked, e[:, 0], x[:, 0])
+
+    def _given_low_rank(self, level: Array, picked: IntArray, e: Array, x: Array) -> tuple[Array, Array]:
+        rows = np.arange(len(level))
+        sd = self.own_sd
+        reward = level[rows, picked] + sd[picked] * e
+        beaten = self._chance_above(level, picked, reward + self.margin)
+        # E (max_k r_k − r_J)⁺ = ∫ P(max_k r_k > r_J + x) dx, probed at one point x = reach·u² of the range that matters
+        reach = np.maximum((level + 6.5 * sd).max(axis=1) - reward, 0.0)
+        u = ndtr(x)
+        regret = 2 * u * reach * self._chance_above(level, picked, reward + reach * u * u)
+        return beaten, regret
+
+    def _chance_above(self, level: Array, picked: IntArray, bar: Array) -> Array:
+        """P(some arm other than the picked one lies above the bar), the arms being independent around `level`."""
+        sd = self.own_sd
+        still = sd == 0
+        gap = bar[:, None] - level
+        below = ndtr(gap / np.where(still, 1.0, sd))
+        if still.any():
+            below[:, still] = gap[:, still] >= -self.tie
+        below[np.arange(len(level)), picked] = 1.0
+        return np.asarray(1.0 - below.prod(axis=1))
+
+    def _along_lines(self, mean: Array, picked: IntArray, z: Array) -> tuple[Array, Array]:
+        rows = np.arange(len(mean))
+        factor = self.left.factor
+        level = mean + z @ factor.T
+        top = level[rows, picked]
+        regret = level.max(axis=1) - top
+
+        # the direction in which J and its most dangerous rival part fastest
+        gap = mean[rows, picked][:, None] - mean
+        size = np.einsum("kq,kq->k", factor, factor)
+        apart = np.maximum(size[picked][:, None] + size - 2 * (factor[picked] @ factor.T), 0.0)
+        risk = np.where(apart > self.tie**2, gap / np.sqrt(np.maximum(apart, self.tie**2)), np.inf)
+        risk[rows, picked] = np.inf
+        u = factor[np.argmin(risk, axis=1)] - factor[picked]
+        length = np.linalg.norm(u, axis=1, keepdims=True)
+        u = np.divide(u, length, out=np.zeros_like(u), where=length > 0)
+        along = np.einsum("nq,nq->n", z, u)
+        slope = u @ factor.T
+        slope = slope - slope[rows, picked][:, None]
+        # arm k lies above J + margin where height + slope·t > 0
+        height = level - top[:, None] - self.margin - slope * along[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            crossing = -height / slope
+        rising, falling = slope > self.tie, slope < -self.tie
+        upper = np.where(rising, crossing, np.inf).min(axis=1)
+        lower = np.where(falling, crossing, -np.inf).max(axis=1)
+        always = (~rising & ~falling & (height > self.tie)).any(axis=1)
+        stays = np.where(always, 0.0, np.maximum(ndtr(upper) - ndtr(lower), 0.0))
+        return 1.0 - stays, regret
+
+
+class _MostLikelyBest:
+    """The Bayes decision: the arm most likely to be best under the believed posterior.
+
+    Exact for independent arms. Otherwise by the same 1,024 draws for every outcome: a decision rule of its own,
+    which differs from the exact one only where two arms are nearly as likely.
+    """
+
+    def __init__(self, covariance: Covariance) -> None:
+        self.covariance = covariance
+        if covariance.rank:
+            arms, rank = covariance.factor.shape
+            normals = next(normal_replicates(_INNER, rank + arms, np.random.default_rng(0), 1))
+            self.deviations = covariance.root_times(normals[:, :rank], normals[:, rank:])
+
+    def __call__(self, means: Array) -> IntArray:
+        if self.covariance.rank == 0:
+            sd = np.broadcast_to(np.sqrt(self.covariance.diag), means.shape)
+            return np.asarray(np.argmax(best.independent(means, sd, best.COARSE)[0], axis=1))
+        wins = np.zeros(means.shape)
+        rows = np.arange(len(means))
+        for deviation in self.deviations:
+            wins[rows, np.argmax(means + deviation, axis=1)] += 1
+        # equal shares are settled by the posterior mean
+        return np.asarray(np.argmax(wins + 0.5 * (means == means.max(axis=1, keepdims=True)), axis=1))

@@ -1,0 +1,111 @@
+"""Other bounds of the paper, for study and for its figures: as corrected, and as printed where that differs.
+
+These are functions of numbers rather than of a `Gaussian`, because each holds in one special case only. What is
+corrected, and by how much it matters, is in docs/errata.md.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bestarm.error.bounds import Bound
+from bestarm.error.exact import checked_counts
+from bestarm.errors import InputError
+from bestarm.models.gaussian import Gaussian
+from bestarm.validation import Array, positive, real_array, vector
+
+__all__ = [
+    "BOUND_COMPARISON",
+    "bayes_elim_bound",
+    "g_optimal_bound",
+    "misspecification_bound",
+    "two_arm_lower_bound",
+]
+
+# The paper's comparison of bounds: three arms, prior means, and the two settings of prior standard deviations.
+BOUND_COMPARISON: dict[str, tuple[list[float], list[float]]] = {
+    "homogeneous": ([1.0, 1.9, 2.0], [0.3, 0.3, 0.3]),
+    "heterogeneous": ([1.0, 1.9, 2.0], [0.1, 0.5, 0.5]),
+}
+
+
+def g_optimal_bound(model: Gaussian, counts: ArrayLike, dimension: int, printed: bool = False) -> Bound:
+    """The corollary for G-optimal designs in a linear bandit with `dimension` features and one noise level.
+
+    Σ_{i≠j} (1 + n c_ij/(4 d v))^{-1/2} exp(−(m_i − m_j)²/(2V⁰_ij)), c_ij = V⁰_ij − V_ij. It follows from the theorem
+    because a G-optimal design has max_x ‖x‖² ≤ d v/n after n evaluations, and ‖x_i − x_j‖² ≤ 4 max ‖x‖².
+    printed=True puts 2d in place of 4d, as the paper does: that does not follow (and fails for x_j = −x_i).
+    """
+    n, d = checked_counts(model, counts), float(positive(dimension, "dimension", ndim=0))
+    noise_var = model.noise_var[0]
+    if (model.noise_var != noise_var).any():
+        raise InputError("model has arms of different noise; expected one noise level for all")
+    i, j = np.triu_indices(model.num_arms, 1)
+    before = model.covariance.diff_var(i, j)
+    safe = np.where(before > 0, before, 1.0)
+    gained = np.maximum(before - model.after(n).diff_var(i, j), 0.0)
+    shrink = 1 / np.sqrt(1 + n.sum() * gained / ((2 if printed else 4) * d * noise_var))
+    gap = model.mean[i] - model.mean[j]
+    return Bound(float(2 * np.where(before > 0, shrink * np.exp(-(gap**2) / (2 * safe)), 0.0).sum()), 0.0)
+
+
+def bayes_elim_bound(mean: ArrayLike, sd: ArrayLike, noise: float, budget: float) -> Bound:
+    """The bound of BayesElim (Atsidakou et al., 2022) as the paper states it, for one prior variance σ_0².
+
+    Σ_{i≠j} log2(K) exp(−(m_i − m_j)²/(4σ_0²))/√(1 + nσ_0²/(K log2(K) σ²)). For unequal sds σ_0² is the average of the
+    variances, as in the paper's comparison.
+    """
+    m, var, v = vector(mean, "mean", minimum=2), _average_var(sd), float(positive(noise, "noise", ndim=0)) ** 2
+    n, rounds = float(positive(budget, "budget", ndim=0)), np.log2(len(m))
+    shrink = 1 / np.sqrt(1 + n * var / (len(m) * rounds * v))
+    return Bound(float(rounds * shrink * _gap_terms(m, var).sum()), 0.0)
+
+
+def two_arm_lower_bound(mean: ArrayLike, sd: float, noise: float, budget: float) -> float:
+    """A lower bound for any algorithm on two arms of equal prior sd (Atsidakou et al., 2022, as the paper states it).
+
+    exp(−(m_1 − m_2)²/(4σ_0²)) / (2e √(1 + 2n(8 log(2n) + 1)σ_0²/σ²)).
+    """
+    m = vector(mean, "mean")
+    if len(m) != 2:
+        raise InputError(f"mean has {len(m)} entries; expected 2")
+    n, var = float(positive(budget, "budget", ndim=0)), _average_var(sd)
+    slow = 1 + 2 * n * (8 * np.log(2 * n) + 1) * var / float(positive(noise, "noise", ndim=0)) ** 2
+    return float(np.exp(-((m[0] - m[1]) ** 2) / (4 * var)) / (2 * np.e * np.sqrt(slow)))
+
+
+def misspecification_bound(
+    mean: ArrayLike,
+    sd: float,
+    assumed_mean: ArrayLike,
+    assumed_sd: float,
+    noise: float,
+    budget: float,
+    printed: bool = False,
+) -> Bound:
+    """The lemma on wrong priors: uniform counts n/K, independent arms of one prior variance, true and assumed.
+
+    Σ_{i≠j} (1 + s)^{-1/2} exp(−Δ²/(4σ_0²)) exp(KL/(1 + s)), s = nσ_0²/(Kσ²), with KL the divergence of the prior gap
+    N(Δ, 2σ_0²) from N((σ_0²/σ̃_0²)Δ̃, 2σ_0²), that is (Δ − (σ_0²/σ̃_0²)Δ̃)²/(4σ_0²). printed=True takes four times that,
+    as the paper does: still a bound, and a looser one. `error_bound(kind="orthant", assumed=…)` is tighter than
+    both and needs none of the special case.
+    """
+    m, wrong = vector(mean, "mean", minimum=2), vector(assumed_mean, "assumed_mean", minimum=2)
+    if len(wrong) != len(m):
+        raise InputError(f"assumed_mean has {len(wrong)} entries; expected {len(m)}")
+    var, assumed_var = _average_var(sd), _average_var(assumed_sd)
+    gained = float(positive(budget, "budget", ndim=0)) * var / (len(m) * float(positive(noise, "noise", ndim=0)) ** 2)
+    gap = m[:, None] - m
+    effective = var / assumed_var * (wrong[:, None] - wrong)
+    divergence = (gap - effective) ** 2 / (4 * var) * (4 if printed else 1)
+    terms = np.exp(-(gap**2) / (4 * var) + divergence / (1 + gained)) / np.sqrt(1 + gained)
+    return Bound(float(terms.sum() - np.trace(terms)), 0.0)
+
+
+def _average_var(sd: ArrayLike) -> float:
+    return float(np.mean(positive(real_array(sd, "sd"), "sd") ** 2))
+
+
+def _gap_terms(mean: Array, var: float) -> Array:
+    """exp(−(m_i − m_j)²/(4σ_0²)) for all ordered pairs i ≠ j."""
+    terms = np.exp(-((mean[:, None] - mean) ** 2) / (4 * var))
+    return np.asarray(terms[~np.eye(len(mean), dtype=bool)])
