@@ -51,7 +51,7 @@ def main() -> None:
         model = ba.Gaussian.independent(np.linspace(0, 1, arms), np.linspace(0.1, 0.5, arms))
         counts = np.full(arms, 12.0)
         seconds, results = timed(lambda m=model, c=counts: ba.evaluate(m, c))  # type: ignore[misc]
-        bounds = [str(ba.error_bound(model, counts, kind)) for kind in ("pairwise", "orthant")]  # type: ignore[arg-type]
+        bounds = [str(ba.error_bound(model, counts, kind)) for kind in ("pairwise", "orthant")]
         print(
             f"{arms:>6}{results[0].error!s:>24}{seconds:>9.2f}{results[0].regret!s:>24}{bounds[0]:>34}{bounds[1]:>34}"
         )
