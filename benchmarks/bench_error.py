@@ -59,7 +59,7 @@ def main() -> None:
     print("\nJ's own deviation as one more even coordinate, against 24 Gauss-Hermite nodes for each outcome (K = 10)\n")
     _, model, _ = next(settings(seed=0))
     counts = np.full(10, 12.0)
-    for label, kind, work in (("coordinate", exact._Integrator, 2**15), ("nodes", _Nodes, 2**11)):
+    for label, kind, work in (("coordinate", exact.Integrator, 2**15), ("nodes", _Nodes, 2**11)):
         integrator = kind(model, counts, None, False, 0.0)
         seconds, results = timed(lambda i=integrator, w=work: i.estimate(w, np.random.default_rng(1)))  # type: ignore[misc]
         variance = np.mean(
@@ -68,7 +68,7 @@ def main() -> None:
         print(f"{label:<12} error {results[0].error}, {seconds:.2f} s, variance × time {variance * seconds:.1e}")
 
 
-class _Nodes(exact._Integrator):
+class _Nodes(exact.Integrator):
     """The other way: integrate over J's own deviation by quadrature instead of drawing it."""
 
     def _given_low_rank(

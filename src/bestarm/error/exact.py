@@ -29,7 +29,7 @@ from bestarm.models.covariance import Covariance
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array, IntArray, choice, generator, non_negative, positive, shown
 
-__all__ = ["Evaluation", "checked_assumed", "checked_counts", "error_probability", "evaluate"]
+__all__ = ["Evaluation", "Integrator", "checked_assumed", "checked_counts", "error_probability", "evaluate"]
 
 _WORK = 8_000_000  # default effort: replicates × points × arms
 _BAYES_WORK = 200_000  # the same where each point needs a Bayes decision
@@ -76,7 +76,7 @@ def evaluate(
     if model.num_arms == 2:
         return _two_arms(model, n, believed, slack)
 
-    integrator = _Integrator(model, n, believed, rule == "bayes", slack)
+    integrator = Integrator(model, n, believed, rule == "bayes", slack)
     points = _power_of_two((_BAYES_WORK if rule == "bayes" else _WORK) / (REPLICATES * model.num_arms), 5, 16)
     result = integrator.estimate(points, random)
     if target is None:
@@ -157,11 +157,19 @@ def _two_arms(model: Gaussian, counts: Array, assumed: Gaussian | None, margin: 
     return Evaluation(Estimate(error, 0.0), Estimate(regret, 0.0))
 
 
-class _Integrator:
+class Integrator:
     """Averages over outcomes what is left to chance once the data are in."""
 
-    def __init__(self, model: Gaussian, counts: Array, assumed: Gaussian | None, bayes: bool, margin: float) -> None:
-        self.outcomes = Outcomes(model, counts, assumed)
+    def __init__(
+        self,
+        model: Gaussian,
+        counts: Array,
+        assumed: Gaussian | None = None,
+        bayes: bool = False,
+        margin: float = 0.0,
+        every_arm: bool = False,
+    ) -> None:
+        self.outcomes = Outcomes(model, counts, assumed, every_arm)
         self.margin = margin
         self.left = self.outcomes.left
         self.own_sd = np.sqrt(self.left.diag)

@@ -18,10 +18,13 @@ class Outcomes:
     """Posterior means as functions of standard normals. Larger rewards are better in here, whatever the direction.
 
     mean: prior means, (K,). left: the covariance after the counts. size: how many normals a draw takes; the ones
-    that matter most come first.
+    that matter most come first. every_arm: the same normals mean the same, whatever the counts (for plans that are
+    compared on common draws).
     """
 
-    def __init__(self, model: Gaussian, counts: Array, assumed: Gaussian | None = None) -> None:
+    def __init__(
+        self, model: Gaussian, counts: Array, assumed: Gaussian | None = None, every_arm: bool = False
+    ) -> None:
         self.mean = model.arms.sign * model.mean
         self._update = model.covariance.after(counts, model.noise_var)
         self.left = self._update.covariance
@@ -35,10 +38,10 @@ class Outcomes:
             self.believed = self._assumed_update.covariance
         else:
             self.believed = self.left
-            if not model.covariance.diag.any():
+            if not every_arm and not model.covariance.diag.any():
                 self._root = _root_of_gain(model, counts)
         promising = np.argsort(-(self.mean + 2 * np.sqrt(model.var)), kind="stable")
-        self._measured = promising[counts[promising] > 0]
+        self._measured = promising if every_arm else promising[counts[promising] > 0]
         rank = model.covariance.rank
         self.size = self._root.shape[1] if self._root is not None else rank + len(self._measured)
 

@@ -18,7 +18,17 @@ from scipy.special import ndtr, ndtri
 from bestarm.models.covariance import Covariance
 from bestarm.validation import Array, IntArray
 
-__all__ = ["COARSE", "FINE", "REPLICATES", "Rule", "independent", "normal_replicates", "structured"]
+__all__ = [
+    "COARSE",
+    "FINE",
+    "REPLICATES",
+    "Rule",
+    "envelope",
+    "independent",
+    "normal_replicates",
+    "shared_nodes",
+    "structured",
+]
 
 _BLOCK = 2_000_000  # nodes × arms held at a time
 _DENSITY = 1 / np.sqrt(2 * np.pi)
@@ -113,6 +123,16 @@ def _integrals(at: Array, sd: Array, low: Array, high: Array, best: IntArray, ru
     return prob, excess
 
 
+def shared_nodes(mean: Array, sd: Array, rule: Rule = FINE) -> tuple[Array, Array]:
+    """Nodes and weights on which every integral over the best of independent arms (K,) may be taken."""
+    at, spread = mean[None], sd[None]
+    low, high, _ = _range(at, spread, rule)
+    parts = [(x.ravel(), weight.ravel()) for _, x, weight in _nodes(low, high, at, spread, rule)]
+    if not parts:
+        return np.zeros(0), np.zeros(0)
+    return np.concatenate([x for x, _ in parts]), np.concatenate([weight for _, weight in parts])
+
+
 def _nodes(low: Array, high: Array, mean: Array, sd: Array, rule: Rule) -> Iterator[tuple[IntArray, Array, Array]]:
     """Nodes and weights on [low, high] of every row: (row of each cell, nodes (cells, order), weights)."""
     node, weight = np.polynomial.legendre.leggauss(rule.order)
@@ -199,29 +219,39 @@ def structured(mean: Array, covariance: Covariance, rng: np.random.Generator) ->
     return value[0], stderr[0], value[1], stderr[1]
 
 
-def _along_line(level: Array, slope: Array) -> tuple[Array, Array]:
-    """P(j best) and E[max] − E[r_j] for arms level_k + slope_k t, t ~ N(0, 1): (N, K) levels, (K,) slopes.
+def envelope(level: Array, slope: Array) -> Iterator[tuple[IntArray, IntArray, Array, IntArray, Array]]:
+    """The upper envelopes of lines level_k + slope_k t, walked from t = −∞: (N, K) levels and slopes.
 
-    Walks the upper envelope from t = −∞: at each step, the first arm of larger slope to cross the present one.
+    Each step yields, for the rows not finished: rows, the arm on top, from where, the arm that crosses it next (the
+    first of larger slope), and where: +∞ after the last.
     """
     rows = np.arange(len(level))
-    prob, top = np.zeros(level.shape), np.zeros(len(level))
-    lowest = slope == slope.min()
+    lowest = slope == slope.min(axis=1, keepdims=True)
     now = np.argmax(np.where(lowest, level, -np.inf), axis=1)
     t = np.full(len(level), -np.inf)
     while rows.size:
-        a, b = level[rows, now], slope[now]
-        rise = slope - b[:, None]
+        every = np.arange(len(rows))
+        rise = slope[rows] - slope[rows, now][:, None]
         ahead = rise > 0
-        crossing = np.where(ahead, (a[:, None] - level[rows]) / np.where(ahead, rise, 1.0), np.inf)
+        fall = level[rows, now][:, None] - level[rows]
+        crossing = np.where(ahead, fall / np.where(ahead, rise, 1.0), np.inf)
         crossing = np.maximum(crossing, t[:, None])  # rounding may put it a little behind
         following = np.argmin(crossing, axis=1)
-        until = crossing[np.arange(len(rows)), following]
-        share = ndtr(until) - ndtr(t)
-        prob[rows, now] += share
-        top[rows] += a * share + b * (_DENSITY * np.exp(-0.5 * t * t) - _DENSITY * np.exp(-0.5 * until * until))
+        until = crossing[every, following]
+        yield rows, now, t, following, until
         go = np.isfinite(until)
         rows, now, t = rows[go], following[go], until[go]
+
+
+def _along_line(level: Array, slope: Array) -> tuple[Array, Array]:
+    """P(j best) and E[max] − E[r_j] for arms level_k + slope_k t, t ~ N(0, 1): (N, K) levels, (K,) slopes."""
+    prob, top = np.zeros(level.shape), np.zeros(len(level))
+    slopes = np.broadcast_to(slope, level.shape)
+    for rows, arm, start, _, until in envelope(level, slopes):
+        share = ndtr(until) - ndtr(start)
+        prob[rows, arm] += share
+        change = _DENSITY * (np.exp(-0.5 * start * start) - np.exp(-0.5 * until * until))
+        top[rows] += level[rows, arm] * share + slope[arm] * change
     return prob, np.maximum(top[:, None] - level, 0.0)
 
 

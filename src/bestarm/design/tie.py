@@ -1,0 +1,121 @@
+"""How likely two arms are to tie for first place: the weights that make a pair's uncertainty matter.
+
+As counts grow, P_n ≈ √(2/π) Σ_{i<j} κ_ij √V_ij(n), κ_ij = density at 0 of r_i − r_j where no other arm is above them,
+for correlated arms as well (docs/planning.md). Three ways to the same numbers: a Gram matrix for independent arms;
+given all other arms, where every arm has variance of its own; corners of upper envelopes along random lines, where
+some have none.
+"""
+
+import numpy as np
+from scipy.special import ndtr
+
+from bestarm.models import best
+from bestarm.models.best import envelope, normal_replicates
+from bestarm.models.gaussian import Gaussian
+from bestarm.validation import Array
+
+__all__ = ["tie_weights"]
+
+_DRAWS = 8192
+_BLOCK = 4_000_000
+_DENSITY = 1 / np.sqrt(2 * np.pi)
+
+
+def tie_weights(model: Gaussian, draws: int = _DRAWS) -> Array:
+    """κ, (K, K), symmetric with zero diagonal. Exact for independent arms, else from the same draws every time."""
+    mean = model.arms.sign * model.mean
+    covariance = model.covariance
+    if covariance.rank == 0:
+        return _independent(mean, np.sqrt(covariance.diag))
+    rng = np.random.default_rng(0)
+    if covariance.diag.min() > 1e-4 * covariance.var.max():
+        return _given_the_others(model, mean, draws, rng)
+    return _along_lines(model, mean, draws, rng)
+
+
+def _independent(mean: Array, sd: Array) -> Array:
+    """κ_ij = ∫ G h_i h_j with h = f/F and G = ∏ F; a deterministic arm at the top takes part where it stands."""
+    x, weight = best.shared_nodes(mean, sd)
+    kappa = np.zeros((len(mean), len(mean)))
+    moving = sd > 0
+    m, s = mean[moving], sd[moving]
+    ij = np.ix_(moving, moving)
+    for start in range(0, len(x), max(1, _BLOCK // len(mean))):
+        part = slice(start, start + max(1, _BLOCK // len(mean)))
+        hazard, joint = _hazard(x[part], m, s)
+        scaled = hazard * np.sqrt(weight[part] * joint)[:, None]
+        kappa[ij] += scaled.T @ scaled
+    if not moving.all():
+        top = mean[~moving].max()
+        tops = np.flatnonzero(~moving & (mean == top))
+        hazard, joint = _hazard(np.array([top]), m, s)
+        for j in tops:  # copies of the top arm share what it has
+            kappa[j, moving] = kappa[moving, j] = hazard[0] * joint[0] / len(tops)
+    np.fill_diagonal(kappa, 0.0)
+    return kappa
+
+
+def _hazard(x: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
+    """f_k/F_k at each x, (N, K), and ∏ F."""
+    z = np.clip((x[:, None] - mean) / sd, -30, 50)
+    cdf = ndtr(z)
+    return _DENSITY * np.exp(-0.5 * z * z) / sd / cdf, cdf.prod(axis=1)
+
+
+def _given_the_others(model: Gaussian, mean: Array, draws: int, rng: np.random.Generator) -> Array:
+    """Average of 1{j = argmax_{k≠i} r_k} · density of r_i at r_j given all others.
+
+    With P = S⁻¹ that density is normal with mean r_i − (P(r − m))_i/P_ii and variance 1/P_ii.
+    """
+    f, d = model.covariance.factor, model.covariance.diag
+    arms, rank = f.shape
+    scaled = f / d[:, None]
+    inner = np.linalg.inv(np.eye(rank) + f.T @ scaled)
+    precision = 1 / d - np.einsum("kq,qp,kp->k", scaled, inner, scaled)
+    kappa = np.zeros((arms, arms))
+    rows = max(1, _BLOCK // arms)
+    normals = next(normal_replicates(draws, arms + rank, rng, 1))
+    for start in range(0, draws, rows):
+        part = normals[start : start + rows]
+        away = model.covariance.root_times(part[:, arms:], part[:, :arms])
+        r = mean + away
+        pulled = away / d - (away @ scaled) @ inner @ scaled.T
+        others = r - pulled / precision  # E[r_i | all others]
+        every = np.arange(len(r))
+        first = np.argmax(r, axis=1)
+        without = r.copy()
+        without[every, first] = -np.inf
+        second = np.argmax(without, axis=1)
+        bar = np.repeat(r[every, first][:, None], arms, axis=1)
+        bar[every, first] = r[every, second]
+        rival = np.repeat(first[:, None], arms, axis=1)
+        rival[every, first] = second
+        density = np.sqrt(precision) * _DENSITY * np.exp(-0.5 * precision * (bar - others) ** 2)
+        np.add.at(kappa, (np.broadcast_to(np.arange(arms), r.shape), rival), density)
+    # two estimates of each pair's number: from i's side and from j's
+    return (kappa + kappa.T) / (2 * draws)
+
+
+def _along_lines(model: Gaussian, mean: Array, draws: int, rng: np.random.Generator) -> Array:
+    """Average over random lines of φ(t)/|slope_i − slope_j| at the corners t of the upper envelope."""
+    f, d = model.covariance.factor, model.covariance.diag
+    arms, rank = f.shape
+    own = np.flatnonzero(d)
+    kappa = np.zeros((arms, arms))
+    rows = max(1, _BLOCK // arms)
+    normals = next(normal_replicates(draws, 2 * rank + len(own), rng, 1))
+    for start in range(0, draws, rows):
+        part = normals[start : start + rows]
+        e = np.zeros((len(part), arms))
+        e[:, own] = part[:, 2 * rank :]
+        direction = part[:, rank : 2 * rank]
+        direction = direction / np.linalg.norm(direction, axis=1, keepdims=True)
+        z = part[:, :rank]
+        z = z - direction * np.einsum("nq,nq->n", z, direction)[:, None]
+        level, slope = mean + model.covariance.root_times(z, e), direction @ f.T
+        for row, arm, _, following, until in envelope(level, slope):
+            corner = np.isfinite(until)
+            i, j, t = arm[corner], following[corner], until[corner]
+            apart = slope[row[corner], j] - slope[row[corner], i]
+            np.add.at(kappa, (i, j), _DENSITY * np.exp(-0.5 * t * t) / apart)
+    return (kappa + kappa.T) / draws
