@@ -169,6 +169,11 @@ def generator(rng: Any) -> np.random.Generator:
     try:
         if isinstance(rng, list | tuple) and not all(isinstance(part, int) for part in rng):
             raise TypeError  # NumPy would recurse into nested lists
-        return np.random.default_rng(rng)
+        if isinstance(rng, np.random.RandomState):
+            raise TypeError
+        random = np.random.default_rng(rng)
+        if getattr(random.bit_generator, "seed_seq", None) is None:
+            random = np.random.default_rng(random.integers(2**63))  # one that can spawn children
+        return random
     except (TypeError, ValueError, OverflowError, RecursionError):
         raise InputError(f"rng is {shown(rng)}; expected a seed (a whole number) or a NumPy Generator") from None

@@ -241,3 +241,55 @@ def test_gaussian_update_lemma_is_about_natural_parameters():
     with_effects = ba.Gaussian.hierarchical(np.vstack([b, np.eye(3)]), nu, cov, np.r_[arm_sd, 0, 0, 0])
     post = with_effects.condition(np.r_[counts, 0, 0, 0], np.r_[sums, 0, 0, 0])
     np.testing.assert_allclose(post.mean[5:], effects, rtol=1e-9)
+
+
+def test_a_quarter_of_the_bound_in_every_setting():
+    """Erratum 2, more than two arms and all three theorems: never below the exact error by more than its stderr."""
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        x, mean, cov, counts = random_structure(rng)
+        for model in (
+            ba.Gaussian.independent(rng.normal(size=5), rng.uniform(0.1, 1, 5)),
+            ba.Gaussian.linear(x, mean, cov),
+            ba.Gaussian.hierarchical(x, mean, cov, rng.uniform(0, 1, 5)),
+        ):
+            error = ba.error_probability(model, counts)
+            assert ba.error_bound(model, counts).value / 4 >= error.value - 4.5 * error.stderr
+
+
+def test_the_lower_bound_needs_enough_evaluations():
+    """Erratum 15: far means and few evaluations put the printed lower bound above an error that is attained."""
+    printed = study.two_arm_lower_bound([0, 0.035], 0.01, 1, 10)
+    attained = ba.error_probability(ba.Gaussian.independent([0, 0.035], 0.01), [5, 5]).value
+    assert attained < 0.8 * printed
+
+
+def test_log_det_and_min_max_designs_differ():
+    """Erratum 16: with a prior, the log-det optimum is near the min-max optimum, and not it."""
+    x, cov, n = np.round(np.random.default_rng(35).normal(size=(3, 2)), 1), np.diag([1.0, 0.05]), 30
+
+    def worst(w):
+        return ba.Gaussian.linear(x, [0, 0], cov).after(n * w).var.max()
+
+    grid = np.linspace(0, 1, 51)
+    best = min(worst(np.array([a, b, max(1 - a - b, 0)])) for a in grid for b in grid if a + b <= 1 + 1e-9)
+    ours = worst(g_optimal(x, cov, n))
+    assert 1.02 * best < ours < 1.1 * best
+
+
+def test_the_remark_on_the_lifted_model():
+    """Erratum 17: Σ̄_n = (Σ̄⁻¹ + …)⁻¹, and the same-arm rounds belong to its Cov too; then it is the linear theorem."""
+    rng = np.random.default_rng(7)
+    b, nu, cov, counts = random_structure(rng, k=3, d=2)
+    arm_sd = rng.uniform(0.2, 0.8, 3)
+    lifted, lifted_cov = np.hstack([b, np.eye(3)]), np.diag(np.r_[0, 0, arm_sd**2])
+    lifted_cov[:2, :2] = cov
+    lifted_mean = np.r_[nu, 0, 0, 0]
+    right = paper.linear_bound(lifted, lifted_mean, lifted_cov, 1.0, counts)
+    model = ba.Gaussian.hierarchical(b, nu, cov, arm_sd)
+    np.testing.assert_allclose(right, ba.error_bound(model, counts).value, rtol=1e-9)
+    # as printed, with Σ̄ in place of its inverse, "posterior" variances can be above the prior's
+    printed = np.linalg.inv(lifted_cov + lifted.T @ np.diag(counts) @ lifted)
+    prior, post = np.diagonal(lifted @ lifted_cov @ lifted.T), np.diagonal(lifted @ printed @ lifted.T)
+    assert not np.allclose(post, model.after(counts).var)
+    assert (prior > 0).all()

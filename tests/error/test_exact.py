@@ -312,3 +312,47 @@ def test_rounding_of_the_closed_form():
         ba.error_probability(model, [1e6, 3]).value, two_arms_by_integration(model, [1e6, 3], 0), atol=ROUNDING
     )
     assert abs(ba.error_probability(model, [0, 0]).value - ndtr(-0.3 / np.hypot(1, 1e-3))) < ROUNDING
+
+
+# ---------------------------------------------------------------------- found by an attack
+
+
+@pytest.mark.parametrize("far", [-10.0, -1e8, -1e11])
+def test_an_excluded_arm_disturbs_nobody(far):
+    """A hopeless third arm leaves the error of two, in all three ways to integrate."""
+    linear = ba.Gaussian.linear(np.eye(3), [0, 0.05, far], 0.01 * np.eye(3))
+    pair = ba.Gaussian.independent([0, 0.05], 0.1)
+    got, want = ba.error_probability(linear, [1e4, 1e4, 0]), ba.error_probability(pair, [1e4, 1e4]).value
+    np.testing.assert_allclose(got.value, want, atol=4.5 * got.stderr)
+    still = ba.Gaussian.independent([0, 0.05, far], [0.1, 0, 0.1])
+    pair = ba.Gaussian.independent([0, 0.05], [0.1, 0])
+    got, want = ba.error_probability(still, [100, 100, 0]), ba.error_probability(pair, [100, 100]).value
+    np.testing.assert_allclose(got.value, want, atol=4.5 * got.stderr)
+
+
+def test_bayes_counts_tied_certain_arms_together():
+    model = ba.Gaussian.independent([0, 0, -0.1], [0, 0, 1])
+    got = ba.error_probability(model, [0, 0, 0], decide="bayes")
+    np.testing.assert_allclose(got.value, ndtr(-0.1), atol=4.5 * got.stderr + 1e-9)
+
+
+def test_an_error_too_rare_to_see_is_not_called_exact():
+    model = ba.Gaussian.low_rank([0, 0.8, -3], [[0.1, 0], [0, 0.1], [0, 0]], [0, 0, 0.01])
+    got = ba.evaluate(model, [10, 10, 10])
+    orthant = ba.error_bound(model, [10, 10, 10], "orthant").value
+    assert 0 < got.error.stderr <= 1e-6
+    assert abs(got.error.value - orthant) <= 2 * got.error.stderr
+    assert got.regret.stderr > 0
+
+
+def test_everything_certain_and_zero():
+    for model in (ba.Gaussian.independent([0, 0, 0], 0.0), ba.Gaussian.linear(np.zeros((3, 2)), [0, 0], np.eye(2))):
+        for rule in ("mean", "bayes"):
+            got = ba.evaluate(model, [1, 2, 3], decide=rule)
+            assert got.error.value == got.error.stderr == got.regret.value == 0
+
+
+def test_a_gap_that_is_the_margin_is_no_error():
+    for extra in ([], [0.0]):
+        model, wrong = ba.Gaussian.independent([1, 1.1, *extra], 0.0), ba.Gaussian.independent([1, 0, *extra], 0.0)
+        assert ba.error_probability(model, np.zeros(model.num_arms), assumed=wrong, margin=0.1).value == 0

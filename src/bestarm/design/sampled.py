@@ -55,19 +55,18 @@ class ExactError:
         return float(sum(integrator.given(block)[0].sum() for block in blocks) / len(self._normals))
 
 
-def descend(
-    objective: _Sampled, guide: PairSum, costs: Array, budget: float, start: Array, steps: int = 6
-) -> Solution:
+def descend(objective: _Sampled, guide: PairSum, costs: Array, budget: float, start: Array, steps: int = 6) -> Solution:
     """From `start` (shares), as long as a step lowers the objective. No certificate: the gap is NaN."""
     per_share = budget / costs
     w, value = start, objective.value(start * per_share)
-    for step_number in range(steps):
+    taken = 0
+    for _ in range(steps):
         slope = _slope(objective, w, value, per_share, guide)
         target = _target(guide, w, slope, per_share)
         if target is None:
             break
         step, found = 1.0, False
-        for _ in range(5):
+        for _halving in range(5):
             trial = w + step * (target - w)
             trial_value = objective.value(trial * per_share)
             if trial_value < value * (1 - 1e-7):
@@ -76,11 +75,12 @@ def descend(
             step /= 2
         if not found:
             break
+        taken += 1
         gained = 1 - trial_value / value
         w, value = trial, trial_value
         if gained < 1e-5:
             break
-    status = f"no step of the last quadratic model was better, after {step_number + 1} of them (not convex: no certificate)"
+    status = f"descended from the tie plan in {taken} steps; not convex, so there is no certificate"
     return Solution(w, value, float("nan"), status)
 
 

@@ -66,7 +66,7 @@ def minimise(objective: Objective, costs: Array, budget: float, start: Array | N
         if new_value <= value + 1e-13 * abs(value):
             w, value, g, gap = better, new_value, new_g, new_gap
     if gap <= PROMISED:
-        status = f"optimal: no other way to spend the budget is better by more than {max(gap, 1e-16):.0e} of the objective"
+        status = f"optimal: no other split is better by more than {max(gap, 1e-16):.0e} of the objective"
     else:
         status = f"stopped at a relative gap of {gap:.0e}: too many arms for second-order steps, or rounding"
     return Solution(w, value, gap, status)
@@ -90,13 +90,13 @@ def _newton_step(objective: Objective, w: Array, value: float, g: Array, per_sha
         trial = np.maximum(w + step * direction, 0.0)
         trial /= trial.sum()
         if objective.value(trial * per_share) <= value + 1e-4 * step * slope:
-            return trial
+            return np.asarray(trial)
         step /= 2
     return None
 
 
 def quadratic_minimiser(hessian: Array, linear: Array, start: Array) -> Array:
-    """argmin ½xᵀHx + ⟨linear, x⟩ over x ≥ 0, Σx = 1, by an active-set method."""
+    """Argmin ½xᵀHx + ⟨linear, x⟩ over x ≥ 0, Σx = 1, by an active-set method."""
     size = len(start)
     ridge = 1e-12 * np.trace(hessian) / size
     h = hessian + ridge * np.eye(size)
@@ -112,7 +112,7 @@ def quadratic_minimiser(hessian: Array, linear: Array, start: Array) -> Array:
         try:
             solved = np.linalg.solve(system, right)
         except np.linalg.LinAlgError:
-            return x
+            return np.asarray(x)
         proposal, price = solved[:-1], solved[-1] * scale
         if (proposal >= 0).all():
             x = np.zeros(size)
@@ -121,7 +121,7 @@ def quadratic_minimiser(hessian: Array, linear: Array, start: Array) -> Array:
             reduced[use] = 0.0
             entering = int(np.argmin(reduced))
             if reduced[entering] >= -1e-10 * scale:
-                return x
+                return np.asarray(x)
             inside[entering] = True
         else:
             move = proposal - x[use]
@@ -133,4 +133,4 @@ def quadratic_minimiser(hessian: Array, linear: Array, start: Array) -> Array:
             inside[use[blocking]] = False
             if not inside.any():
                 return np.asarray(start)
-    return x
+    return np.asarray(x)

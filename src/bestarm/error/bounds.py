@@ -19,14 +19,15 @@ from scipy.special import ndtr
 
 from bestarm.error.exact import checked_assumed, checked_counts
 from bestarm.error.outcomes import Outcomes
-from bestarm.error.pairs import gap_law, wrong_sign
+from bestarm.error.pairs import GapLaws, wrong_sign
 from bestarm.errors import InputError
 from bestarm.estimate import Estimate
 from bestarm.models.best import REPLICATES, normal_replicates
+from bestarm.models.covariance import Covariance
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array, IntArray, choice, generator
 
-__all__ = ["Bound", "error_bound"]
+__all__ = ["Bound", "error_bound", "pairs"]
 
 _BLOCK = 2_000_000  # pairs held at a time
 _WORK = 4_000_000  # anchored: replicates × points × arms
@@ -70,12 +71,15 @@ def error_bound(
     if which == "anchored":
         return _anchored(model, n, random)
     if which == "orthant":
-        return Bound(float(sum(orthant_terms(model, n, believed, i, j).sum() for i, j in _pairs(model.num_arms))), 0.0)
+        laws = GapLaws(model, n, believed)
+        terms = (wrong_sign(laws(i, j), first_wins_ties=True).sum() for i, j in pairs(model.num_arms))
+        return Bound(float(sum(terms)), 0.0)
+    after = model.after(n)
     # each unordered pair stands for the two ordered ones of the paper's sum
-    return Bound(float(2 * sum(pairwise_terms(model, n, i, j).sum() for i, j in _pairs(model.num_arms))), 0.0)
+    return Bound(float(2 * sum(_pairwise_terms(model, after, i, j).sum() for i, j in pairs(model.num_arms))), 0.0)
 
 
-def _pairs(count: int) -> Iterator[tuple[IntArray, IntArray]]:
+def pairs(count: int) -> Iterator[tuple[IntArray, IntArray]]:
     """All i < j, in blocks: rows i in a column against every j > the first of them."""
     rows = max(1, _BLOCK // (count * 20))
     for start in range(0, count, rows):
@@ -84,18 +88,13 @@ def _pairs(count: int) -> Iterator[tuple[IntArray, IntArray]]:
         yield i[upper], j[upper]
 
 
-def pairwise_terms(model: Gaussian, counts: Array, i: IntArray, j: IntArray) -> Array:
+def _pairwise_terms(model: Gaussian, after: Covariance, i: IntArray, j: IntArray) -> Array:
     """√(V/V⁰) exp(−(m_i − m_j)²/(2V⁰)) for each pair; 0 where V⁰ = 0."""
     before = model.covariance.diff_var(i, j)
-    left = model.after(counts).diff_var(i, j)
     safe = np.where(before > 0, before, 1.0)
     gap = model.mean[i] - model.mean[j]
-    return np.where(before > 0, np.sqrt(np.minimum(left / safe, 1.0)) * np.exp(-(gap**2) / (2 * safe)), 0.0)
-
-
-def orthant_terms(model: Gaussian, counts: Array, assumed: Gaussian | None, i: IntArray, j: IntArray) -> Array:
-    """P(the worse of i and j has the larger deciding mean) for each pair i < j."""
-    return wrong_sign(gap_law(model, counts, assumed, i, j), first_wins_ties=True)
+    kept = np.sqrt(np.minimum(after.diff_var(i, j) / safe, 1.0))
+    return np.where(before > 0, kept * np.exp(-(gap**2) / (2 * safe)), 0.0)
 
 
 def _anchored(model: Gaussian, counts: Array, rng: np.random.Generator) -> Bound:

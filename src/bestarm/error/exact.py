@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from bestarm.error.outcomes import Outcomes
-from bestarm.error.pairs import gap_law, wrong_sign
+from bestarm.error.pairs import GapLaws, wrong_sign
 from bestarm.errors import InputError, PrecisionWarning
 from bestarm.estimate import Estimate
 from bestarm.models import best
@@ -78,14 +78,15 @@ def evaluate(
 
     integrator = Integrator(model, n, believed, rule == "bayes", slack)
     points = _power_of_two((_BAYES_WORK if rule == "bayes" else _WORK) / (REPLICATES * model.num_arms), 5, 16)
-    result = integrator.estimate(points, random)
+    most = _at_most(model, n, believed)
+    result = integrator.floor(integrator.estimate(points, random), points, most)
     if target is None:
         return result
-    most = _power_of_two(_MOST_WORK / (REPLICATES * model.num_arms), 5, 22)
-    while result.error.stderr > target and points < most:
+    limit = _power_of_two(_MOST_WORK / (REPLICATES * model.num_arms), 5, 20)
+    while result.error.stderr > target and points < limit:
         # the rate lies between N^-1/2 and N^-1; a fresh randomisation, so that no lucky spread is picked
-        points = min(points * _power_of_two(1.5 * float(result.error.stderr) / target, 1, 6), most)
-        result = integrator.estimate(points, random)
+        points = min(points * _power_of_two(1.5 * float(result.error.stderr) / target, 1, 6), limit)
+        result = integrator.floor(integrator.estimate(points, random), points, most)
     if result.error.stderr > target:
         warnings.warn(
             f"target_stderr {target:g} was not reached: {result.error.stderr:.1e} after {points * REPLICATES:,} points",
@@ -138,13 +139,21 @@ def checked_assumed(model: Gaussian, assumed: Gaussian | None) -> Gaussian | Non
     return assumed
 
 
+def _at_most(model: Gaussian, counts: Array, assumed: Gaussian | None) -> float:
+    """The orthant bound where it is cheap, else 1: only to say how large an error nobody saw could be."""
+    if model.num_arms > 300:
+        return 1.0
+    i, j = np.triu_indices(model.num_arms, 1)
+    return float(wrong_sign(GapLaws(model, counts, assumed)(i, j), True).sum())
+
+
 def _power_of_two(value: float, least: int, most: int) -> int:
     return 1 << int(np.clip(np.floor(np.log2(value)), least, most))
 
 
 def _two_arms(model: Gaussian, counts: Array, assumed: Gaussian | None, margin: float) -> Evaluation:
     """Closed form. Both decision rules pick the arm with the larger mean."""
-    law = gap_law(model, counts, assumed, np.array(0), np.array(1))
+    law = GapLaws(model, counts, assumed)(np.array(0), np.array(1))
     error = float(wrong_sign(law, True, margin))
     sd_d, sd_m = np.sqrt(law.var_d), np.sqrt(law.var_m)
 
@@ -173,8 +182,8 @@ class Integrator:
         self.margin = margin
         self.left = self.outcomes.left
         self.own_sd = np.sqrt(self.left.diag)
-        # a gap below this is rounding: arms that are copies of each other tie
-        self.tie = 1e-11 * float(np.abs(model.mean).max() + np.sqrt(model.var.max()))
+        # a gap between two arms below the sum of these is rounding: copies of each other tie
+        self.rounding = 1e-12 * (np.abs(self.outcomes.mean) + 5 * np.sqrt(model.var))
         self.most_likely = _MostLikelyBest(self.outcomes.believed) if bayes else None
         # J's own deviation, where the regret is probed, the data, the low-rank part of what is left: this order,
         # with the arms' own data before the common ones, was measured to be the best for the even coordinates
@@ -192,6 +201,20 @@ class Integrator:
         error, regret = means.mean(axis=1)
         error_se, regret_se = means.std(axis=1, ddof=1) / np.sqrt(REPLICATES)
         return Evaluation(Estimate(float(error), float(error_se)), Estimate(float(regret), float(regret_se)))
+
+    def floor(self, evaluation: Evaluation, points: int, most: float) -> Evaluation:
+        """An error too rare for these points to have seen enough of it: its standard error is no less than one
+        point's worth, or than `most`, an upper bound on the error itself.
+        """
+        least = min(1 / (points * REPLICATES), most)
+        error, regret = evaluation.error, evaluation.regret
+        if float(error.value) > 10 / (points * REPLICATES):
+            return evaluation
+        scale = float(np.sqrt(self.left.var.max()))
+        return Evaluation(
+            Estimate(error.value, max(float(error.stderr), least)),
+            Estimate(regret.value, max(float(regret.stderr), least * scale)),
+        )
 
     def given(self, normals: Array) -> tuple[Array, Array]:
         """Error probability and regret for each point, both unbiased and mostly integrated."""
@@ -221,7 +244,7 @@ class Integrator:
         gap = bar[:, None] - level
         below = ndtr(gap / np.where(still, 1.0, sd))
         if still.any():
-            below[:, still] = gap[:, still] >= -self.tie
+            below[:, still] = gap[:, still] >= -(self.rounding[still] + self.rounding[picked][:, None])
         below[np.arange(len(level)), picked] = 1.0
         return np.asarray(1.0 - below.prod(axis=1))
 
@@ -235,12 +258,14 @@ class Integrator:
         # the direction in which J and its most dangerous rival part fastest
         gap = mean[rows, picked][:, None] - mean
         size = np.einsum("kq,kq->k", factor, factor)
+        # this only chooses a direction, so that cancellation does no harm
         apart = np.maximum(size[picked][:, None] + size - 2 * (factor[picked] @ factor.T), 0.0)
-        risk = np.where(apart > self.tie**2, gap / np.sqrt(np.maximum(apart, self.tie**2)), np.inf)
+        distinct = apart > 1e-20 * (size[picked][:, None] + size)
+        risk = np.divide(gap, np.sqrt(apart), out=np.full(gap.shape, np.inf), where=distinct)
         risk[rows, picked] = np.inf
         u = factor[np.argmin(risk, axis=1)] - factor[picked]
-        length = np.linalg.norm(u, axis=1, keepdims=True)
-        u = np.divide(u, length, out=np.zeros_like(u), where=length > 0)
+        norm = np.linalg.norm(u, axis=1, keepdims=True)
+        u = np.divide(u, norm, out=np.zeros_like(u), where=norm > 0)
         along = np.einsum("nq,nq->n", z, u)
         slope = u @ factor.T
         slope = slope - slope[rows, picked][:, None]
@@ -248,10 +273,13 @@ class Integrator:
         height = level - top[:, None] - self.margin - slope * along[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             crossing = -height / slope
-        rising, falling = slope > self.tie, slope < -self.tie
+        length = np.sqrt(size)
+        flat = 1e-12 * (length + length[picked][:, None])
+        rising, falling = slope > flat, slope < -flat
         upper = np.where(rising, crossing, np.inf).min(axis=1)
         lower = np.where(falling, crossing, -np.inf).max(axis=1)
-        always = (~rising & ~falling & (height > self.tie)).any(axis=1)
+        noticed = height > self.rounding + self.rounding[picked][:, None]
+        always = (~rising & ~falling & noticed).any(axis=1)
         stays = np.where(always, 0.0, np.maximum(ndtr(upper) - ndtr(lower), 0.0))
         return 1.0 - stays, regret
 
@@ -260,7 +288,7 @@ class _MostLikelyBest:
     """The Bayes decision: the arm most likely to be best under the believed posterior.
 
     Exact for independent arms. Otherwise by the same 1,024 draws for every outcome: a decision rule of its own,
-    which differs from the exact one only where two arms are nearly as likely.
+    which falls back on the posterior mean where two arms are nearly as likely.
     """
 
     def __init__(self, covariance: Covariance) -> None:
@@ -273,10 +301,15 @@ class _MostLikelyBest:
     def __call__(self, means: Array) -> IntArray:
         if self.covariance.rank == 0:
             sd = np.broadcast_to(np.sqrt(self.covariance.diag), means.shape)
-            return np.asarray(np.argmax(best.independent(means, sd, best.COARSE)[0], axis=1))
+            chance, _ = best.independent(means, sd, best.COARSE)
+            # deterministic arms that tie at the top are each as good as all of them together
+            fixed = np.where(sd == 0, means, -np.inf)
+            tops = (sd == 0) & (fixed == fixed.max(axis=1, keepdims=True))
+            return np.asarray(np.argmax(np.where(tops, chance * tops.sum(axis=1, keepdims=True), chance), axis=1))
         wins = np.zeros(means.shape)
         rows = np.arange(len(means))
         for deviation in self.deviations:
             wins[rows, np.argmax(means + deviation, axis=1)] += 1
-        # equal shares are settled by the posterior mean
-        return np.asarray(np.argmax(wins + 0.5 * (means == means.max(axis=1, keepdims=True)), axis=1))
+        # shares that these draws cannot tell apart (two standard errors of a difference) are settled by the mean
+        top = wins.max(axis=1, keepdims=True)
+        return np.asarray(np.argmax(np.where(wins >= top - 2 * np.sqrt(2 * top), means, -np.inf), axis=1))

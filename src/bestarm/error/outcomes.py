@@ -17,15 +17,17 @@ __all__ = ["Outcomes"]
 class Outcomes:
     """Posterior means as functions of standard normals. Larger rewards are better in here, whatever the direction.
 
-    mean: prior means, (K,). left: the covariance after the counts. size: how many normals a draw takes; the ones
-    that matter most come first. every_arm: the same normals mean the same, whatever the counts (for plans that are
-    compared on common draws).
+    mean: prior means less the largest, (K,). left: the covariance after the counts. size: how many normals a draw
+    takes; the ones that matter most come first. every_arm: the same normals mean the same whatever the counts, for
+    plans that are compared on common draws.
     """
 
     def __init__(
         self, model: Gaussian, counts: Array, assumed: Gaussian | None = None, every_arm: bool = False
     ) -> None:
-        self.mean = model.arms.sign * model.mean
+        # only differences between arms matter: told from the largest, so that a common offset costs no digits
+        sign = model.arms.sign
+        self.mean = sign * model.mean - (sign * model.mean).max()
         self._update = model.covariance.after(counts, model.noise_var)
         self.left = self._update.covariance
         self._counts, self._prior = counts, model.covariance
@@ -33,7 +35,8 @@ class Outcomes:
         self._root: Array | None = None
         self._assumed_mean: Array | None = None
         if assumed is not None:
-            self._assumed_mean = model.arms.sign * assumed.mean
+            self._assumed_mean = sign * assumed.mean - (sign * assumed.mean).max()
+            self._offset = counts * sign * (model.mean - assumed.mean)
             self._assumed_update = assumed.covariance.after(counts, assumed.noise_var)
             self.believed = self._assumed_update.covariance
         else:
@@ -59,8 +62,7 @@ class Outcomes:
         mean = self.mean + self._update.shift(residual)
         if self._assumed_mean is None:
             return mean, mean
-        surprise = residual + self._counts * (self.mean - self._assumed_mean)
-        return mean, self._assumed_mean + self._assumed_update.shift(surprise)
+        return mean, self._assumed_mean + self._assumed_update.shift(residual + self._offset)
 
 
 def _root_of_gain(model: Gaussian, counts: Array) -> Array:

@@ -11,20 +11,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, owens_t
 
-from bestarm.models.covariance import Update
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array, IntArray
 
-__all__ = ["GapLaw", "gap_law", "normal_quadrant", "residual_sd", "wrong_sign"]
+__all__ = ["GapLaw", "GapLaws", "normal_quadrant", "residual_sd", "wrong_sign"]
 
 
 @dataclass(frozen=True)
 class GapLaw:
     """The joint Gaussian law of the true gap D and the deciding gap M, for arrays of pairs.
 
-    mean_d, mean_m: means; var_d, var_m: variances; cov: Cov(D, M); var_given: Var(D | M)·Var(M)/Var(D), that is
-    var_m − cov²/var_d, or None where M is the posterior mean of D (then cov = var_m and D's posterior variance
-    is var_d − var_m, given as `left`).
+    mean_d, mean_m: means; var_d, var_m: variances; cov: Cov(D, M). left: the posterior variance of D where M is its
+    posterior mean (then cov = var_m = var_d − left); None under an assumed model.
     """
 
     mean_d: Array
@@ -40,56 +38,45 @@ def residual_sd(model: Gaussian, counts: Array) -> Array:
     return np.sqrt(counts * (counts * model.covariance.diag + model.noise_var))
 
 
-def gap_law(model: Gaussian, counts: Array, assumed: Gaussian | None, i: IntArray, j: IntArray) -> GapLaw:
-    """The law of (D, M) for arms i and j, larger rewards being better."""
-    sign = model.arms.sign
-    mean_d = sign * (model.mean[i] - model.mean[j])
-    var_d = model.covariance.diff_var(i, j)
-    if assumed is None:
-        left = model.covariance.after(counts, model.noise_var).covariance.diff_var(i, j)
-        gone = np.maximum(var_d - left, 0.0)
-        # an arm pair that nothing was learned about has M exactly at its mean
-        return GapLaw(mean_d, mean_d, var_d, gone, gone, np.minimum(left, var_d))
+class GapLaws:
+    """The laws of (D, M) for any arms i and j, larger rewards being better; what all pairs share is done once."""
 
-    update = assumed.covariance.after(counts, assumed.noise_var)
-    known = assumed.mean + update.shift(counts * (model.mean - assumed.mean))
-    from_z, own, from_eta = _influences(model, counts, update)
-    post = update.covariance.factor
-    step_z = from_z[i] - from_z[j]
-    var_m = np.einsum("...q,...q->...", step_z, step_z)
-    var_m = var_m + own[i] ** 2 + own[j] ** 2
-    apart = post[i] - post[j]
-    gram = from_eta.T @ from_eta
-    var_m = var_m + np.einsum("...q,qp,...p->...", apart, gram, apart)
-    cross = own[i][..., None] * from_eta[i] - own[j][..., None] * from_eta[j]
-    var_m = np.maximum(var_m + 2 * np.einsum("...q,...q->...", apart, cross), 0.0)
+    def __init__(self, model: Gaussian, counts: Array, assumed: Gaussian | None) -> None:
+        self._model, self._mean = model, model.arms.sign * model.mean
+        self._assumed = assumed
+        if assumed is None:
+            self._left = model.covariance.after(counts, model.noise_var).covariance
+            return
+        update = assumed.covariance.after(counts, assumed.noise_var)
+        self._known = model.arms.sign * (assumed.mean + update.shift(counts * (model.mean - assumed.mean)))
+        spread = residual_sd(model, counts)
+        # m̃ = known + from_z z + own∘η + F̃' from_etaᵀ η
+        self._from_z = update.shift((counts[:, None] * model.covariance.factor).T).T
+        self._own = update.own * spread
+        self._post = update.covariance.factor
+        gain = np.zeros((len(counts), 0)) if update.gain is None else update.gain
+        self._from_eta = gain * spread[:, None]
+        self._gram = self._from_eta.T @ self._from_eta
+        # the share of each arm's η that is the arm's own deviation from F z
+        self._share = np.divide(counts * model.covariance.diag, spread, out=np.zeros_like(spread), where=spread > 0)
 
-    # Cov(D, M): through z, and through the share τ of each arm's η that is the arm's own deviation from F z
-    spread = residual_sd(model, counts)
-    share = np.divide(counts * model.covariance.diag, spread, out=np.zeros_like(spread), where=spread > 0)
-    step_f = model.covariance.factor[i] - model.covariance.factor[j]
-    cov = np.einsum("...q,...q->...", step_f, step_z) + share[i] * own[i] + share[j] * own[j]
-    mixed = share[i][..., None] * from_eta[i] - share[j][..., None] * from_eta[j]
-    cov = cov + np.einsum("...q,...q->...", apart, mixed)
-    same = i == j
-    return GapLaw(
-        mean_d,
-        sign * (known[i] - known[j]),
-        var_d,
-        np.where(same, 0.0, var_m),
-        np.where(same, 0.0, cov),
-        None,
-    )
-
-
-def _influences(model: Gaussian, counts: Array, update: Update) -> tuple[Array, Array, Array]:
-    """How the assumed posterior mean depends on z and η: m̃ = … + from_z z + own∘η + F̃' from_etaᵀ η."""
-    spread = residual_sd(model, counts)
-    from_z = update.shift((counts[:, None] * model.covariance.factor).T).T
-    own = update.own * spread
-    if update.gain is None:
-        return from_z, own, np.zeros((len(counts), 0))
-    return from_z, own, update.gain * spread[:, None]
+    def __call__(self, i: IntArray, j: IntArray) -> GapLaw:
+        mean_d = self._mean[i] - self._mean[j]
+        var_d = self._model.covariance.diff_var(i, j)
+        if self._assumed is None:
+            left = np.minimum(self._left.diff_var(i, j), var_d)
+            return GapLaw(mean_d, mean_d, var_d, var_d - left, var_d - left, left)
+        step_z, apart = self._from_z[i] - self._from_z[j], self._post[i] - self._post[j]
+        own, eta, share = self._own, self._from_eta, self._share
+        cross = own[i][..., None] * eta[i] - own[j][..., None] * eta[j]
+        var_m = np.einsum("...q,...q->...", step_z, step_z) + own[i] ** 2 + own[j] ** 2
+        var_m = var_m + np.einsum("...q,qp,...p->...", apart, self._gram, apart)
+        var_m = np.maximum(var_m + 2 * np.einsum("...q,...q->...", apart, cross), 0.0)
+        step_f = self._model.covariance.factor[i] - self._model.covariance.factor[j]
+        mixed = share[i][..., None] * eta[i] - share[j][..., None] * eta[j]
+        cov = np.einsum("...q,...q->...", step_f, step_z) + share[i] * own[i] + share[j] * own[j]
+        cov = cov + np.einsum("...q,...q->...", apart, mixed)
+        return GapLaw(mean_d, self._known[i] - self._known[j], var_d, var_m, cov, None)
 
 
 def normal_quadrant(h: ArrayLike, k: ArrayLike, rho: ArrayLike, sine: ArrayLike) -> Array:
@@ -135,8 +122,9 @@ def wrong_sign(law: GapLaw, first_wins_ties: ArrayLike, margin: float = 0.0) -> 
     low, high, cut = (-margin - law.mean_d) / safe_d, (margin - law.mean_d) / safe_d, -law.mean_m / safe_m
     both = normal_quadrant(low, cut, rho, sine) + normal_quadrant(-high, -cut, rho, sine)
 
-    i_loses = np.where(known_d, law.mean_d < -margin, ndtr(low))
-    j_loses = np.where(known_d, law.mean_d > margin, ndtr(-high))
+    slack = margin * (1 + 1e-12)  # a gap that is the margin up to rounding is not beyond it
+    i_loses = np.where(known_d, law.mean_d < -slack, ndtr(low))
+    j_loses = np.where(known_d, law.mean_d > slack, ndtr(-high))
     picks_i = np.where(law.mean_m == 0, np.asarray(first_wins_ties, dtype=float), law.mean_m > 0)
     chance_i = np.where(known_m, picks_i, ndtr(-cut))
     apart = chance_i * i_loses + (1 - chance_i) * j_loses

@@ -7,11 +7,11 @@ corrected, and by how much it matters, is in docs/errata.md.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bestarm.error.bounds import Bound
+from bestarm.error.bounds import Bound, pairs
 from bestarm.error.exact import checked_counts
 from bestarm.errors import InputError
 from bestarm.models.gaussian import Gaussian
-from bestarm.validation import Array, positive, real_array, vector
+from bestarm.validation import Array, broadcast, positive, vector
 
 __all__ = [
     "BOUND_COMPARISON",
@@ -33,19 +33,22 @@ def g_optimal_bound(model: Gaussian, counts: ArrayLike, dimension: int, printed:
 
     Σ_{i≠j} (1 + n c_ij/(4 d v))^{-1/2} exp(−(m_i − m_j)²/(2V⁰_ij)), c_ij = V⁰_ij − V_ij. It follows from the theorem
     because a G-optimal design has max_x ‖x‖² ≤ d v/n after n evaluations, and ‖x_i − x_j‖² ≤ 4 max ‖x‖².
-    printed=True puts 2d in place of 4d, as the paper does: that does not follow (and fails for x_j = −x_i).
+    printed=True puts 2d in place of 4d, as the paper does: that does not follow (and fails for x_j = −x_i). Whether
+    the counts are G-optimal is not checked; for others the number means nothing.
     """
     n, d = checked_counts(model, counts), float(positive(dimension, "dimension", ndim=0))
     noise_var = model.noise_var[0]
     if (model.noise_var != noise_var).any():
         raise InputError("model has arms of different noise; expected one noise level for all")
-    i, j = np.triu_indices(model.num_arms, 1)
-    before = model.covariance.diff_var(i, j)
-    safe = np.where(before > 0, before, 1.0)
-    gained = np.maximum(before - model.after(n).diff_var(i, j), 0.0)
-    shrink = 1 / np.sqrt(1 + n.sum() * gained / ((2 if printed else 4) * d * noise_var))
-    gap = model.mean[i] - model.mean[j]
-    return Bound(float(2 * np.where(before > 0, shrink * np.exp(-(gap**2) / (2 * safe)), 0.0).sum()), 0.0)
+    after, total = model.after(n), 0.0
+    for i, j in pairs(model.num_arms):
+        before = model.covariance.diff_var(i, j)
+        safe = np.where(before > 0, before, 1.0)
+        gained = np.maximum(before - after.diff_var(i, j), 0.0)
+        shrink = 1 / np.sqrt(1 + n.sum() * gained / ((2 if printed else 4) * d * noise_var))
+        gap = model.mean[i] - model.mean[j]
+        total += float(np.where(before > 0, shrink * np.exp(-(gap**2) / (2 * safe)), 0.0).sum())
+    return Bound(2 * total, 0.0)
 
 
 def bayes_elim_bound(mean: ArrayLike, sd: ArrayLike, noise: float, budget: float) -> Bound:
@@ -54,21 +57,25 @@ def bayes_elim_bound(mean: ArrayLike, sd: ArrayLike, noise: float, budget: float
     Σ_{i≠j} log2(K) exp(−(m_i − m_j)²/(4σ_0²))/√(1 + nσ_0²/(K log2(K) σ²)). For unequal sds σ_0² is the average of the
     variances, as in the paper's comparison.
     """
-    m, var, v = vector(mean, "mean", minimum=2), _average_var(sd), float(positive(noise, "noise", ndim=0)) ** 2
+    m, v = vector(mean, "mean", minimum=2), float(positive(noise, "noise", ndim=0)) ** 2
+    var = float(np.mean(broadcast(positive(sd, "sd"), len(m), "sd") ** 2))
     n, rounds = float(positive(budget, "budget", ndim=0)), np.log2(len(m))
     shrink = 1 / np.sqrt(1 + n * var / (len(m) * rounds * v))
     return Bound(float(rounds * shrink * _gap_terms(m, var).sum()), 0.0)
 
 
 def two_arm_lower_bound(mean: ArrayLike, sd: float, noise: float, budget: float) -> float:
-    """A lower bound for any algorithm on two arms of equal prior sd (Atsidakou et al., 2022, as the paper states it).
+    """The lower bound for two arms of equal prior sd (Atsidakou et al., 2022), as the paper states it.
 
-    exp(−(m_1 − m_2)²/(4σ_0²)) / (2e √(1 + 2n(8 log(2n) + 1)σ_0²/σ²)).
+    exp(−(m_1 − m_2)²/(4σ_0²)) / (2e √(1 + 2n(8 log(2n) + 1)σ_0²/σ²)), for n ≥ 1. It is not below the error where
+    nσ_0²/σ² is small and the means are far apart (docs/errata.md).
     """
     m = vector(mean, "mean")
     if len(m) != 2:
         raise InputError(f"mean has {len(m)} entries; expected 2")
-    n, var = float(positive(budget, "budget", ndim=0)), _average_var(sd)
+    n, var = float(positive(budget, "budget", ndim=0)), float(positive(sd, "sd", ndim=0)) ** 2
+    if n < 1:
+        raise InputError(f"budget is {n:g}; expected at least 1")
     slow = 1 + 2 * n * (8 * np.log(2 * n) + 1) * var / float(positive(noise, "noise", ndim=0)) ** 2
     return float(np.exp(-((m[0] - m[1]) ** 2) / (4 * var)) / (2 * np.e * np.sqrt(slow)))
 
@@ -92,17 +99,14 @@ def misspecification_bound(
     m, wrong = vector(mean, "mean", minimum=2), vector(assumed_mean, "assumed_mean", minimum=2)
     if len(wrong) != len(m):
         raise InputError(f"assumed_mean has {len(wrong)} entries; expected {len(m)}")
-    var, assumed_var = _average_var(sd), _average_var(assumed_sd)
+    var, assumed_var = (float(positive(s, name, ndim=0)) ** 2 for s, name in ((sd, "sd"), (assumed_sd, "assumed_sd")))
     gained = float(positive(budget, "budget", ndim=0)) * var / (len(m) * float(positive(noise, "noise", ndim=0)) ** 2)
     gap = m[:, None] - m
     effective = var / assumed_var * (wrong[:, None] - wrong)
     divergence = (gap - effective) ** 2 / (4 * var) * (4 if printed else 1)
-    terms = np.exp(-(gap**2) / (4 * var) + divergence / (1 + gained)) / np.sqrt(1 + gained)
-    return Bound(float(terms.sum() - np.trace(terms)), 0.0)
-
-
-def _average_var(sd: ArrayLike) -> float:
-    return float(np.mean(positive(real_array(sd, "sd"), "sd") ** 2))
+    with np.errstate(over="ignore"):  # an infinite bound is vacuous, and says so
+        terms = np.exp(-(gap**2) / (4 * var) + divergence / (1 + gained)) / np.sqrt(1 + gained)
+    return Bound(float(terms[~np.eye(len(m), dtype=bool)].sum()), 0.0)
 
 
 def _gap_terms(mean: Array, var: float) -> Array:
