@@ -6,11 +6,15 @@
     posterior = model.update(["a", "b", "b"], [1.1, 0.2, 0.9])
     posterior.best, posterior.prob_best()
     ba.evaluate(model, counts=[30, 30, 40])
+    ba.plan(model, budget=100)
 
 A model says what is believed; conditioning on rewards gives another one; evaluating counts says how often the
-decision after them is wrong. docs/notation.md says which letter of the paper is which name here.
+decision after them is wrong; a plan chooses the counts. docs/notation.md says which letter of the paper is which
+name here.
 """
 
+from bestarm.design.budget import budget_for, error_curve
+from bestarm.design.plans import Plan, plan
 from bestarm.error.bounds import Bound, error_bound
 from bestarm.error.exact import Evaluation, error_probability, evaluate
 from bestarm.errors import BestarmError, InputError, PrecisionWarning
@@ -25,6 +29,10 @@ __all__ = [
     "Gaussian",
     "Covariance",
     "Estimate",
+    "plan",
+    "budget_for",
+    "error_curve",
+    "Plan",
     "evaluate",
     "error_probability",
     "error_bound",

@@ -12,9 +12,9 @@ from scipy.special import ndtr
 from bestarm.models import best
 from bestarm.models.best import envelope, normal_replicates
 from bestarm.models.gaussian import Gaussian
-from bestarm.validation import Array
+from bestarm.validation import Array, IntArray
 
-__all__ = ["tie_weights"]
+__all__ = ["arms_that_matter", "tie_weights"]
 
 _DRAWS = 8192
 _BLOCK = 4_000_000
@@ -119,3 +119,36 @@ def _along_lines(model: Gaussian, mean: Array, draws: int, rng: np.random.Genera
             apart = slope[row[corner], j] - slope[row[corner], i]
             np.add.at(kappa, (i, j), _DENSITY * np.exp(-0.5 * t * t) / apart)
     return (kappa + kappa.T) / draws
+
+
+def arms_that_matter(model: Gaussian, most: int) -> tuple[IntArray, float]:
+    """Arms worth planning for, and what all the others together can add to the tie objective at most.
+
+    Arm i adds at most Σ_j κ_ij √V⁰_ij, whatever the counts. The least of these are left out while together they stay
+    below 1e-9 of the whole; where more than `most` arms remain, only that many are kept, and the loss says so. For
+    independent arms this takes O(K) integrals and no pair of arms is looked at; correlated ones are all kept up to
+    `most`, beyond which their marginals decide.
+    """
+    if model.num_arms <= 200 or (model.covariance.rank and model.num_arms <= most):
+        return np.arange(model.num_arms), 0.0
+    mean, sd = model.arms.sign * model.mean, np.sqrt(model.var)
+    moving = np.flatnonzero(sd > 0)
+    still = np.flatnonzero(sd == 0)
+    x, weight = best.shared_nodes(mean, sd)
+    share = np.zeros(len(moving))
+    for start in range(0, len(x), max(1, _BLOCK // len(mean))):
+        part = slice(start, start + max(1, _BLOCK // len(mean)))
+        hazard, joint = _hazard(x[part], mean[moving], sd[moving])
+        share += ((weight[part] * joint)[:, None] * hazard * (hazard.sum(axis=1, keepdims=True) - hazard)).sum(axis=0)
+    most_apart = np.sqrt(sd[moving] ** 2 + (sd**2).max())
+    top = still[mean[still] == mean[still].max()] if len(still) else still
+    if len(top):
+        hazard, joint = _hazard(mean[top[:1]], mean[moving], sd[moving])
+        share += hazard[0] * joint[0]
+    loss = share * most_apart
+    order = np.argsort(loss)
+    total = np.cumsum(loss[order])
+    dropped = int(np.searchsorted(total, 1e-9 * total[-1]))
+    dropped = max(dropped, len(moving) - most)
+    keep = np.sort(np.concatenate([moving[order[dropped:]], top]))
+    return keep, float(total[dropped - 1]) if dropped else 0.0

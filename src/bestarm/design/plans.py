@@ -1,0 +1,239 @@
+"""Plans: how many evaluations each arm gets, decided before the first one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bestarm.design.objectives import LogDet, Objective, PairSum, bound_weights
+from bestarm.design.rounding import largest_remainder, polish
+from bestarm.design.sampled import Anchored, ExactError, descend
+from bestarm.design.simplex import Solution, minimise
+from bestarm.design.tie import arms_that_matter, tie_weights
+from bestarm.error.bounds import Bound, error_bound
+from bestarm.error.exact import Evaluation, evaluate
+from bestarm.errors import InputError
+from bestarm.models.arms import Arms
+from bestarm.models.covariance import Covariance
+from bestarm.models.gaussian import Gaussian
+from bestarm.validation import Array, broadcast, choice, non_negative, positive, shown
+
+__all__ = ["METHODS", "Plan", "plan"]
+
+Method = Literal["auto", "uniform", "heuristic", "g", "bound", "tie", "anchored", "exact"]
+_AUTO_ARMS = 60  # up to here "auto" descends the anchored bound as well
+_EXACT_ARMS = 50
+_DENSE_ARMS = 3000  # pairs of arms are held as a K×K array
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Whole counts for every arm, and what is known of them.
+
+    weights: shares of spend before rounding, (K,), sum 1. counts: evaluations of each arm, (K,) ints: they spend the
+    budget, or with costs all but less than the cheapest evaluation. objective: what the method minimised, at the
+    weights. gap: how far that may be above its least possible value, relative, for the continuous problem; NaN where
+    there is no certificate. status: a sentence.
+    """
+
+    model: Gaussian
+    budget: float
+    costs: Array
+    method: str
+    weights: Array
+    counts: np.ndarray
+    objective: float
+    gap: float
+    status: str
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Exact error and regret of deciding by posterior mean after this plan; computed when first asked for."""
+        return evaluate(self.model, self.counts)
+
+    @cached_property
+    def bound(self) -> Bound:
+        """The paper's upper bound for this plan."""
+        return error_bound(self.model, self.counts)
+
+    def __repr__(self) -> str:
+        some = ", ".join(f"{name}: {n}" for name, n in zip(self.model.names[:6], self.counts[:6], strict=True))
+        more = ", ..." if len(self.counts) > 6 else ""
+        return f"Plan({self.method}, budget {self.budget:g}: {some}{more})"
+
+
+def plan(
+    model: Gaussian,
+    budget: float,
+    method: Method = "auto",
+    costs: ArrayLike | None = None,
+    mix: float | None = None,
+) -> Plan:
+    """Split `budget` over the arms of `model` so that the decision by posterior mean is rarely wrong.
+
+    method
+        "uniform": every arm equally often. "heuristic": in proportion to μ·σ (the paper) where all prior means μ are
+        positive, otherwise to (μ − min μ + average σ)·σ; σ are prior sds, μ negated when minimising. "g": Bayesian
+        G/D-optimal design. "bound": least paper's bound. "tie": least uncertainty about ties for first place.
+        "anchored": least decision-anchored bound, descended from the tie plan. "exact": the same with the exact
+        error, up to 50 arms. "auto": the better of tie and anchored, by exact error, up to 60 arms; tie beyond.
+    costs
+        What one evaluation of each arm costs, one number or one per arm; the budget is then in the same unit.
+    mix
+        α blends the shares with the heuristic's, α·method + (1 − α)·heuristic: the paper's Opt is method "bound"
+        with mix 0.5.
+    """
+    if not isinstance(model, Gaussian):
+        raise InputError(f"model is {shown(model)}; expected a Gaussian model")
+    if model.batch_shape:
+        raise InputError(f"model has batch axes {model.batch_shape}; expected a single belief")
+    total = float(non_negative(budget, "budget", ndim=0))
+    price = np.ones(model.num_arms) if costs is None else broadcast(positive(costs, "costs"), model.num_arms, "costs")
+    if costs is None and total != np.floor(total):
+        raise InputError(f"budget is {total:g}; expected a whole number of evaluations (or give costs)")
+    name = choice(method, "method", ("auto", *METHODS))
+    blend = None if mix is None else float(non_negative(mix, "mix", ndim=0))
+    if blend is not None and blend > 1:
+        raise InputError(f"mix is {blend:g}; expected a number from 0 to 1")
+    made = _auto(model, total, price) if name == "auto" else METHODS[name](model, total, price)
+    if blend is not None:
+        shares = blend * made.weights + (1 - blend) * _heuristic_shares(model, price)
+        counts = largest_remainder(shares, price, total).astype(np.int64)
+        status = f"{blend:g} of {made.method} and {1 - blend:g} of the heuristic"
+        made = replace(made, weights=shares, counts=counts, objective=float("nan"), gap=float("nan"), status=status)
+    return made
+
+
+def _plan(model: Gaussian, budget: float, costs: Array, method: str, solution: Solution, counts: Array) -> Plan:
+    return Plan(
+        model,
+        budget,
+        costs,
+        method,
+        solution.weights,
+        counts.astype(np.int64),
+        solution.objective,
+        solution.gap,
+        solution.status,
+    )
+
+
+def _fixed(method: str, shares: Callable[[Gaussian, Array], Array]) -> Callable[[Gaussian, float, Array], Plan]:
+    def make(model: Gaussian, budget: float, costs: Array) -> Plan:
+        weights = shares(model, costs)
+        solution = Solution(weights, float("nan"), float("nan"), "a rule, not an optimum")
+        return _plan(model, budget, costs, method, solution, largest_remainder(weights, costs, budget))
+
+    return make
+
+
+def _uniform_shares(model: Gaussian, costs: Array) -> Array:
+    return np.asarray(costs / costs.sum())
+
+
+def _heuristic_shares(model: Gaussian, costs: Array) -> Array:
+    mean, sd = model.arms.sign * model.mean, np.sqrt(model.var)
+    if not sd.any():
+        return _uniform_shares(model, costs)
+    pulls = (mean if (mean > 0).all() else mean - mean.min() + sd.mean()) * sd
+    return np.asarray(costs * pulls / (costs @ pulls))
+
+
+def _certified(method: str, objective: Objective, model: Gaussian, budget: float, costs: Array) -> Plan:
+    """Solve, round, polish: the whole of every convex method."""
+    solution = minimise(objective, costs, budget)
+    counts = polish(objective, largest_remainder(solution.weights, costs, budget), costs, budget)
+    return _plan(model, budget, costs, method, solution, counts)
+
+
+def _g(model: Gaussian, budget: float, costs: Array) -> Plan:
+    return _certified("g", LogDet(model), model, budget, costs)
+
+
+def _bound(model: Gaussian, budget: float, costs: Array) -> Plan:
+    if model.num_arms > _DENSE_ARMS:
+        raise InputError(
+            f"method is 'bound' and model has {model.num_arms} arms; expected at most {_DENSE_ARMS}: try 'tie' or 'g'"
+        )
+    made = _certified("bound", PairSum(model, bound_weights(model)), model, budget, costs)
+    return replace(made, objective=2 * made.objective)  # the paper sums over ordered pairs
+
+
+def _tie(model: Gaussian, budget: float, costs: Array) -> Plan:
+    """Tie weights among the arms that matter; what the others could add goes into the gap."""
+    keep, lost = arms_that_matter(model, _DENSE_ARMS)
+    part = _restrict(model, keep)
+    objective = PairSum(part, tie_weights(part))
+    made = _certified("tie", objective, part, budget, costs[keep])
+    if len(keep) == model.num_arms:
+        return replace(made, model=model, costs=costs)
+    weights, counts = np.zeros(model.num_arms), np.zeros(model.num_arms, dtype=np.int64)
+    weights[keep], counts[keep] = made.weights, made.counts
+    relative = lost / made.objective if made.objective > 0 else 0.0
+    status = (
+        f"{made.status}; {model.num_arms - len(keep)} arms that hardly matter get nothing: "
+        f"they add at most {relative:.0e} of the objective"
+    )
+    return replace(
+        made, model=model, costs=costs, weights=weights, counts=counts, gap=made.gap + relative, status=status
+    )
+
+
+def _restrict(model: Gaussian, keep: np.ndarray) -> Gaussian:
+    """The same belief about some of the arms."""
+    if len(keep) == model.num_arms:
+        return model
+    part = Covariance(model.covariance.factor[keep], model.covariance.diag[keep])
+    return Gaussian(model.mean[keep], part, model.noise_var[keep], Arms.of(len(keep), None, model.direction))
+
+
+def _anchored(model: Gaussian, budget: float, costs: Array) -> Plan:
+    return _descended("anchored", Anchored(model), _tie(model, budget, costs))
+
+
+def _exact(model: Gaussian, budget: float, costs: Array) -> Plan:
+    if model.num_arms > _EXACT_ARMS:
+        raise InputError(
+            f"method is 'exact' and model has {model.num_arms} arms; expected at most {_EXACT_ARMS}: try 'anchored'"
+        )
+    objective = ExactError(model)
+    starts = [_tie(model, budget, costs), _anchored(model, budget, costs)]
+    start = min(starts, key=lambda made: objective.value(made.weights * budget / costs))
+    return _descended("exact", objective, start)
+
+
+def _descended(method: str, objective: Anchored | ExactError, start: Plan) -> Plan:
+    """Descend from a plan; of its rounding and of the rounded result the better one, in the objective, is kept."""
+    model, budget, costs = start.model, start.budget, start.costs
+    if budget == 0 or model.num_arms == 1 or start.objective == 0 or model.num_arms > _DENSE_ARMS:
+        return replace(start, method=method, gap=float("nan"))
+    guide = PairSum(model, tie_weights(model))
+    solution = descend(objective, guide, costs, budget, start.weights)
+    rounded = largest_remainder(solution.weights, costs, budget)
+    candidates = [rounded, polish(guide, rounded, costs, budget, moves=5), start.counts.astype(np.float64)]
+    counts = min(candidates, key=objective.value)
+    return _plan(model, budget, costs, method, solution, counts)
+
+
+def _auto(model: Gaussian, budget: float, costs: Array) -> Plan:
+    tie = _tie(model, budget, costs)
+    if model.num_arms > _AUTO_ARMS or model.num_arms <= 2 or budget == 0:
+        return tie
+    anchored = _descended("anchored", Anchored(model), tie)
+    a, b = anchored.evaluation.error, tie.evaluation.error
+    better = float(b.value) - float(a.value) > 2 * float(np.hypot(a.stderr, b.stderr))
+    return anchored if better else tie
+
+
+METHODS: dict[str, Callable[[Gaussian, float, Array], Plan]] = {
+    "uniform": _fixed("uniform", _uniform_shares),
+    "heuristic": _fixed("heuristic", _heuristic_shares),
+    "g": _g,
+    "bound": _bound,
+    "tie": _tie,
+    "anchored": _anchored,
+    "exact": _exact,
+}
