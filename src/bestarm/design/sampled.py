@@ -63,8 +63,6 @@ def descend(objective: _Sampled, guide: PairSum, costs: Array, budget: float, st
     for _ in range(steps):
         slope = _slope(objective, w, value, per_share, guide)
         target = _target(guide, w, slope, per_share)
-        if target is None:
-            break
         step, found = 1.0, False
         for _halving in range(5):
             trial = w + step * (target - w)
@@ -106,12 +104,9 @@ def _slope(objective: _Sampled, w: Array, value: float, per_share: Array, guide:
     return slope
 
 
-def _target(guide: PairSum, w: Array, slope: Array, per_share: Array) -> Array | None:
+def _target(guide: PairSum, w: Array, slope: Array, per_share: Array) -> Array:
     free = np.flatnonzero(np.isfinite(slope))
-    hessian = guide.hessian(w * per_share, free)
-    if hessian is None:
-        return None
-    hessian = np.sqrt(2 / np.pi) * hessian * np.outer(per_share[free], per_share[free])
+    hessian = np.sqrt(2 / np.pi) * guide.hessian(w * per_share, free) * np.outer(per_share[free], per_share[free])
     inside = np.maximum(w[free], 1e-6)
     target = np.zeros_like(w)
     target[free] = quadratic_minimiser(hessian, slope[free] - hessian @ w[free], inside)

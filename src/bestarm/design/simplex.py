@@ -58,7 +58,7 @@ def minimise(objective: Objective, costs: Array, budget: float, start: Array | N
             break
         better = _newton_step(objective, w, value, g, per_share)
         if better is None:
-            # no second derivatives or no progress along them: one more plain step
+            # no progress along second derivatives: one more plain step
             better = w * np.sqrt(np.maximum(-g, 0.0))
             better /= better.sum()
         new_value, new_g, new_gap = at(better)
@@ -68,7 +68,7 @@ def minimise(objective: Objective, costs: Array, budget: float, start: Array | N
     if gap <= PROMISED:
         status = f"optimal: no other split is better by more than {max(gap, 1e-16):.0e} of the objective"
     else:
-        status = f"stopped at a relative gap of {gap:.0e}: too many arms for second-order steps, or rounding"
+        status = f"stopped at a relative gap of {gap:.0e}: rounding, or too many arms"
     return Solution(w, value, gap, status)
 
 
@@ -76,10 +76,7 @@ def _newton_step(objective: Objective, w: Array, value: float, g: Array, per_sha
     """One projected Newton step on the simplex: arms near zero that do not want to come in are left out."""
     level = float(w @ g)
     free = np.flatnonzero((w > 1e-3 * w.max()) | (g < level))
-    hessian = objective.hessian(w * per_share, free)
-    if hessian is None:
-        return None
-    hessian = hessian * np.outer(per_share[free], per_share[free])
+    hessian = objective.hessian(w * per_share, free) * np.outer(per_share[free], per_share[free])
     direction = -w  # what is left of the arms left out goes
     direction[free] += quadratic_minimiser(hessian, g[free] - hessian @ w[free], w[free])
     slope = float(g @ direction)
