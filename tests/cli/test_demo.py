@@ -18,7 +18,8 @@ def test_a_screenful():
     assert max(map(len, lines)) <= 100
     for word in (
         "budget",
-        "evenly",
+        "plan",
+        "even split",
         "prior",
         "posterior",
         "chance to be best",
