@@ -12,7 +12,7 @@ from bestarm.design.objectives import LogDet, Objective, PairSum, bound_weights
 from bestarm.design.rounding import largest_remainder, polish
 from bestarm.design.sampled import Anchored, ExactError, descend
 from bestarm.design.simplex import Solution, minimise
-from bestarm.design.tie import arms_that_matter, tie_weights
+from bestarm.design.tie import ManyTies, arms_that_matter, tie_weights
 from bestarm.error.bounds import Bound, error_bound
 from bestarm.error.exact import Evaluation, evaluate
 from bestarm.errors import InputError
@@ -26,7 +26,9 @@ __all__ = ["METHODS", "Plan", "plan"]
 Method = Literal["auto", "uniform", "heuristic", "g", "bound", "tie", "anchored", "exact"]
 _AUTO_ARMS = 60  # up to here "auto" descends the anchored bound as well
 _EXACT_ARMS = 50
-_DENSE_ARMS = 3000  # pairs of arms are held as a K×K array
+_FEW_ARMS = 300  # up to here pairs of arms are looked at one by one, also where they need not be
+_DENSE_ARMS = 3000  # up to here pairs are held as a K×K array
+_MANY_ARMS = 200_000  # independent arms: no pair is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +166,15 @@ def _bound(model: Gaussian, budget: float, costs: Array) -> Plan:
 
 def _tie(model: Gaussian, budget: float, costs: Array) -> Plan:
     """Tie weights among the arms that matter; what the others could add goes into the gap."""
-    keep, lost = arms_that_matter(model, _DENSE_ARMS)
+    independent = model.covariance.rank == 0
+    keep, lost = arms_that_matter(model, _MANY_ARMS if independent else _DENSE_ARMS)
     part = _restrict(model, keep)
-    objective = PairSum(part, tie_weights(part))
+    objective: Objective
+    if independent and len(keep) > _FEW_ARMS:
+        smallest = float((1 / (1 / part.var[part.var > 0].max() + budget / (costs[keep] * part.noise_var))).min())
+        objective = ManyTies(part, smallest)
+    else:
+        objective = PairSum(part, tie_weights(part))
     made = _certified("tie", objective, part, budget, costs[keep])
     if len(keep) == model.num_arms:
         return replace(made, model=model, costs=costs)

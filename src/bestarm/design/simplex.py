@@ -1,7 +1,8 @@
 """The solver: the least of a convex function over all ways to spend a budget, with a certificate.
 
 Minimise f(n) over n ≥ 0, Σ c_k n_k = B, in shares of spend w_k = c_k n_k / B. Multiplicative steps w ← w √(−g) (which
-never increase the objectives here) come near; projected Newton steps on the arms in use finish. The certificate
+never increase the objectives here) come near; projected Newton steps on the arms in use finish. An objective that
+knows a closed-form step that never increases it (`majorised`) is taken there by that alone. The certificate
 is the Frank-Wolfe gap: by convexity f(n) − min f ≤ ⟨g, w⟩ − min_k g_k, g in shares.
 """
 
@@ -45,7 +46,8 @@ def minimise(objective: Objective, costs: Array, budget: float, start: Array | N
     value, g, gap = at(w)
     if not np.abs(g).max() > 0:
         return Solution(w, value, 0.0, "nothing to learn: every way to spend the budget is as good")
-    for _ in range(_NEAR):
+    majorised = getattr(objective, "majorised", None)
+    for _ in range(0 if majorised else _NEAR):
         if gap <= TARGET:
             break
         w = w * np.sqrt(np.maximum(-g, 0.0))
@@ -56,7 +58,10 @@ def minimise(objective: Objective, costs: Array, budget: float, start: Array | N
     for _ in range(_STEPS):
         if gap <= TARGET or stalled >= 3:
             break
-        better = _newton_step(objective, w, value, g, per_share)
+        if majorised is not None:
+            better = majorised(w * per_share, costs, budget) / per_share
+        else:
+            better = _newton_step(objective, w, value, g, per_share)
         if better is None:
             # no progress along second derivatives: one more plain step
             better = w * np.sqrt(np.maximum(-g, 0.0))

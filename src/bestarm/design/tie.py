@@ -14,7 +14,7 @@ from bestarm.models.best import envelope, normal_replicates
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array, IntArray
 
-__all__ = ["arms_that_matter", "tie_weights"]
+__all__ = ["ManyTies", "arms_that_matter", "tie_weights"]
 
 _DRAWS = 8192
 _BLOCK = 4_000_000
@@ -119,6 +119,84 @@ def _along_lines(model: Gaussian, mean: Array, draws: int, rng: np.random.Genera
             apart = slope[row[corner], j] - slope[row[corner], i]
             np.add.at(kappa, (i, j), _DENSITY * np.exp(-0.5 * t * t) / apart)
     return (kappa + kappa.T) / draws
+
+
+class ManyTies:
+    """The tie objective of many independent arms, in time and memory that grow with K and not with K².
+
+    κ_ij = Σ_x H_xi H_xj over quadrature nodes x, and √y = c_0 + c_1 y + Σ_u a_u (1 − e^{−b_u y}) to 1e-8 on the range
+    that V_ij = C_i + C_j can have (the trapezoidal rule for ∫ (1 − e^{−sy}) s^{-3/2} ds/(2√π) in log s): then the
+    double sum over arms factors. And √ is concave: replacing it by its tangent never underestimates, and the sum of
+    π_k C_k(n_k) that is left is minimised in closed form. Such steps halve the gap or better.
+    """
+
+    def __init__(self, model: Gaussian, smallest_var: float) -> None:
+        self._prior, self._noise = model.covariance, model.noise_var
+        mean, sd = model.arms.sign * model.mean, np.sqrt(model.covariance.diag)
+        moving, top = sd > 0, mean[sd == 0].max(initial=-np.inf)
+        x, weight = best.shared_nodes(mean, sd)
+        self._h = np.zeros((len(x), len(mean)))
+        hazard, joint = _hazard(x, mean[moving], sd[moving])
+        self._h[:, moving] = hazard * np.sqrt(weight * joint)[:, None]
+        self._alone = np.zeros(len(mean))  # ties with the best deterministic arm
+        if np.isfinite(top):
+            hazard, joint = _hazard(np.array([top]), mean[moving], sd[moving])
+            self._alone[moving] = hazard[0] * joint[0]
+        self._self = (self._h**2).sum(axis=0)
+        self._degree = self._h.T @ self._h.sum(axis=1) - self._self
+
+        step = 0.5
+        low, high = np.log(1e-4 / (2 * float(self._prior.diag.max()))), np.log(40 / smallest_var)
+        s = np.exp(np.arange(low, high + step, step))
+        self._a, self._b = step / (2 * np.sqrt(np.pi) * np.sqrt(s)), s
+        geometric = np.exp(-step / 2)  # ratio of neighbours in both tails, summed to infinity
+        self._c0 = self._a[-1] * geometric / (1 - geometric)
+        self._c1 = self._a[0] * s[0] * geometric / (1 - geometric)
+
+    def _left(self, counts: Array) -> Array:
+        return self._prior.after(counts, self._noise).covariance.diag
+
+    def value(self, counts: Array) -> float:
+        return self._parts(counts)[0]
+
+    def gradient(self, counts: Array) -> tuple[float, Array]:
+        value, pull, left = self._parts(counts)
+        return value, -pull * left**2 / self._noise
+
+    def _parts(self, counts: Array) -> tuple[float, Array, Array]:
+        """The objective, π_k = ∂f/∂C_k, and C."""
+        left = self._left(counts)
+        decay = np.exp(-np.outer(self._b, left))  # (U, K)
+        shared = decay @ self._h.T  # (U, nodes)
+        together = (shared**2).sum(axis=1) - decay**2 @ self._self  # Σ_{i≠j} κ_ij e^{−b(C_i + C_j)}
+        whole = self._degree.sum()
+        value = (self._c0 + self._a.sum()) * whole / 2 + self._c1 * (self._degree @ left) - self._a @ together / 2
+        slope = decay * (shared @ self._h - decay * self._self)
+        pull = self._c1 * self._degree + (self._a * self._b) @ slope
+        root = np.sqrt(left)
+        value += self._alone @ root
+        pull = pull + np.divide(self._alone, 2 * root, out=np.zeros_like(root), where=root > 0)
+        return float(value), np.maximum(pull, 0.0), left
+
+    def hessian(self, counts: Array, free: IntArray) -> Array:
+        """The diagonal of the concave bound's second derivatives, 2 π_k C_k³/v_k²: above the true matrix."""
+        _, pull, left = self._parts(counts)
+        return np.diag((2 * pull * left**3 / self._noise**2)[free])
+
+    def majorised(self, counts: Array, costs: Array, budget: float) -> Array:
+        """The least of the tangent bound Σ π_k C_k(n_k): n_k = √(π_k v_k/(λ c_k)) − v_k/s_k, or 0."""
+        _, pull, _ = self._parts(counts)
+        prior = np.divide(self._noise, self._prior.diag, out=np.full_like(pull, np.inf), where=self._prior.diag > 0)
+        root = np.sqrt(pull * self._noise / costs)
+        usable = np.flatnonzero((root > 0) & np.isfinite(prior))
+        # arms come in as the price level falls, in the order of prior/root
+        usable = usable[np.argsort(prior[usable] / root[usable], kind="stable")]
+        level = (budget + np.cumsum((costs * prior)[usable])) / np.cumsum((costs * root)[usable])
+        inside = int((level * root[usable] > prior[usable]).sum())
+        chosen = usable[:inside]
+        moved = np.zeros_like(counts)
+        moved[chosen] = level[inside - 1] * root[chosen] - prior[chosen]
+        return moved
 
 
 def arms_that_matter(model: Gaussian, most: int) -> tuple[IntArray, float]:
