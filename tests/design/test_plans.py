@@ -7,6 +7,8 @@ import bestarm as ba
 from bestarm.design.objectives import PairSum, bound_weights
 from bestarm.design.plans import METHODS
 from bestarm.design.rounding import largest_remainder, polish
+from bestarm.design.simplex import minimise
+from bestarm.design.tie import ManyTies, tie_weights
 from random_models import SETTINGS, random_model
 
 
@@ -174,3 +176,23 @@ def test_refused(case):
     call, message = BAD[case]
     with pytest.raises(ba.InputError, match=message):
         call()
+
+
+def test_many_ties_is_the_same_objective_without_pairs():
+    """The factored double sum against the dense one: value, gradient, and the optimum it leads to."""
+    rng = np.random.default_rng(8)
+    sd = rng.uniform(0.1, 0.5, 60)
+    sd[7] = 0.0  # a deterministic arm that takes part at the top
+    mean = rng.uniform(0, 1, 60)
+    mean[7] = 0.9
+    model = ba.Gaussian.independent(mean, sd, noise=rng.uniform(0.5, 2, 60))
+    costs = rng.uniform(0.5, 2, 60)
+    dense, factored = PairSum(model, tie_weights(model)), ManyTies(model, 1e-4)
+    for counts in (np.zeros(60), rng.uniform(0, 30, 60)):
+        value, gradient = dense.gradient(counts)
+        np.testing.assert_allclose(factored.value(counts), value, rtol=1e-7)
+        np.testing.assert_allclose(factored.gradient(counts)[1], gradient, rtol=1e-6, atol=1e-9 * abs(gradient).max())
+    ours, theirs = minimise(factored, costs, 500.0), minimise(dense, costs, 500.0)
+    assert ours.gap <= 1e-6
+    np.testing.assert_allclose(ours.objective, theirs.objective, rtol=1e-6)
+    np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-3)

@@ -29,7 +29,7 @@ class Anchored:
 
     def __init__(self, model: Gaussian, points: int = 4096) -> None:
         self.model = model
-        size = model.num_arms + model.covariance.rank
+        size = Outcomes(model, np.ones(model.num_arms), every_arm=True).size
         self._normals = next(normal_replicates(points, size, np.random.default_rng(0), 1))
 
     def value(self, counts: Array) -> float:
@@ -46,7 +46,7 @@ class ExactError:
 
     def __init__(self, model: Gaussian, points: int = 16384) -> None:
         self.model = model
-        size = 2 + model.num_arms + 2 * model.covariance.rank
+        size = sum(Integrator(model, np.ones(model.num_arms), every_arm=True).sizes)
         self._normals = next(normal_replicates(points, size, np.random.default_rng(0), 1))
 
     def value(self, counts: Array) -> float:

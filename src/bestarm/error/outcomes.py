@@ -41,7 +41,7 @@ class Outcomes:
             self.believed = self._assumed_update.covariance
         else:
             self.believed = self.left
-            if not every_arm and not model.covariance.diag.any():
+            if not model.covariance.diag.any():
                 self._root = _root_of_gain(model, counts)
         promising = np.argsort(-(self.mean + 2 * np.sqrt(model.var)), kind="stable")
         self._measured = promising if every_arm else promising[counts[promising] > 0]
@@ -66,8 +66,11 @@ class Outcomes:
 
 
 def _root_of_gain(model: Gaussian, counts: Array) -> Array:
-    """W with W Wᵀ = S − C(n) where D = 0: F U √(g/(1 + g)), from Fᵀ diag(n/v) F = U diag(g) Uᵀ."""
+    """W with W Wᵀ = S − C(n) where D = 0: F U √(g/(1 + g)) Uᵀ, from Fᵀ diag(n/v) F = U diag(g) Uᵀ.
+
+    The symmetric root, so that nearby counts make nearby roots.
+    """
     factor = model.covariance.factor
     weighted = np.sqrt(counts / model.noise_var)[:, None] * factor
     _, values, right = np.linalg.svd(weighted, full_matrices=False)
-    return np.asarray((factor @ right.T) * (values / np.hypot(1.0, values)))
+    return np.asarray((factor @ right.T) * (values / np.hypot(1.0, values)) @ right)
