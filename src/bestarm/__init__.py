@@ -7,12 +7,14 @@
     posterior.best, posterior.prob_best()
     ba.evaluate(model, counts=[30, 30, 40])
     ba.plan(model, budget=100)
+    ba.simulate(model, ["tie", "rolling", "ts-tci"], budgets=[50, 100])
 
 A model says what is believed; conditioning on rewards gives another one; evaluating counts says how often the
 decision after them is wrong; a plan chooses the counts. docs/notation.md says which letter of the paper is which
 name here.
 """
 
+from bestarm import policies
 from bestarm.design.budget import budget_for, error_curve
 from bestarm.design.plans import Plan, plan
 from bestarm.error.bounds import Bound, error_bound
@@ -22,6 +24,10 @@ from bestarm.estimate import Estimate
 from bestarm.models.covariance import Covariance
 from bestarm.models.files import load, save
 from bestarm.models.gaussian import Gaussian
+from bestarm.policies.registry import policy
+from bestarm.simulation.engine import simulate
+from bestarm.simulation.results import Results
+from bestarm.simulation.worlds import Evaluations
 
 __version__ = "0.1.0"
 
@@ -38,6 +44,11 @@ __all__ = [
     "error_bound",
     "Evaluation",
     "Bound",
+    "policy",
+    "policies",
+    "simulate",
+    "Results",
+    "Evaluations",
     "load",
     "save",
     "BestarmError",

@@ -5,7 +5,7 @@ import numpy as np
 from bestarm.design.objectives import Objective
 from bestarm.validation import Array
 
-__all__ = ["largest_remainder", "polish"]
+__all__ = ["largest_remainder", "polish", "share_out"]
 
 
 def largest_remainder(weights: Array, costs: Array, budget: float) -> Array:
@@ -26,6 +26,19 @@ def largest_remainder(weights: Array, costs: Array, budget: float) -> Array:
         counts[k] += 1
         left -= costs[k]
     return counts
+
+
+def share_out(weights: Array, total: Array | float) -> Array:
+    """Largest remainders for many runs at once, without costs: (R, K) weights, whole numbers that add up to `total`."""
+    amount = np.broadcast_to(np.asarray(total, dtype=np.float64), weights.shape[:-1])[..., None]
+    whole = weights.sum(axis=-1, keepdims=True)
+    ideal = weights * (amount / np.where(whole > 0, whole, 1.0))
+    counts = np.floor(ideal + 1e-9)
+    short = np.where(whole > 0, amount - counts.sum(axis=-1, keepdims=True), 0.0)
+    rank = np.empty(weights.shape)
+    order = np.argsort(-(ideal - counts), axis=-1, kind="stable")
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(weights.shape[-1], dtype=np.float64), rank.shape), axis=-1)
+    return np.asarray(counts + (rank < short))
 
 
 def polish(objective: Objective, counts: Array, costs: Array, budget: float, moves: int = 200) -> Array:

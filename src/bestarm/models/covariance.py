@@ -134,6 +134,33 @@ class Covariance:
             gain = gain / t[..., None]
         return Update(Covariance(keep[..., None] * factor, keep * self.diag), own, gain)
 
+    def after_one(self, arm: NDArray[np.intp], noise_var: Array) -> tuple["Covariance", Array]:
+        """One evaluation of arm[b] in batch entry b: the covariance after it, and C_{·k}/(v_k + C_kk), (…, K).
+
+        `after` with a single count: A = I + f fᵀ/t has the symmetric root I − c f fᵀ to the power −1, in O(K q).
+        Batch axes are one: factor (B, K, q), diag (B, K), arm (B,).
+        """
+        rows, v = np.arange(len(arm)), noise_var[arm]
+        own = self.diag[rows, arm]
+        t = v + own
+        diag = self.diag.copy()
+        diag[rows, arm] = own * v / t
+        if self.rank == 0:
+            gain = np.zeros_like(diag)
+            gain[rows, arm] = own / t
+            return Covariance(self.factor, diag), gain
+        f = self.factor[rows, arm]
+        size = np.einsum("bq,bq->b", f, f)
+        along = np.matmul(self.factor, f[:, :, None])[:, :, 0]
+        safe = np.where(size > 0, size, 1.0)
+        # 1 − 1/√(1 + x), without its cancellation
+        x = size / t
+        c = x / (np.sqrt(1 + x) * (np.sqrt(1 + x) + 1)) / safe
+        factor = self.factor - along[:, :, None] * (c[:, None] * f)[:, None, :]
+        factor[rows, arm] *= (v / t)[:, None]
+        along[rows, arm] += own
+        return Covariance(factor, diag), along / (t + size)[:, None]
+
 
 def _normal_equations(factor: Array, weight: Array) -> tuple[Array, Array]:
     """F L⁻ᵀ from a Cholesky factor of A, for a batch at once."""

@@ -292,6 +292,38 @@ class Gaussian:
             covariance=update.covariance,
         )
 
+    def _after_one(self, arm: IntArray, reward: Array) -> "Gaussian":
+        """One reward of one arm in each of B runs, (B,) each: a rank-one step, unchecked. mean is (B, K)."""
+        rows = np.arange(len(arm))
+        missed = reward - self.mean[rows, arm]
+        if self.covariance.rank == 0:  # only the arm itself moves
+            diag, v = self.covariance.diag.copy(), self.noise_var[arm]
+            own = diag[rows, arm]
+            share = own / (v + own)
+            diag[rows, arm] = v * share
+            mean = self.mean.copy()
+            mean[rows, arm] += share * missed
+            return Gaussian(mean, Covariance(self.covariance.factor, diag), self.noise_var, self.arms)
+        covariance, gain = self.covariance.after_one(arm, self.noise_var)
+        return Gaussian(self.mean + gain * missed[:, None], covariance, self.noise_var, self.arms)
+
+    def _draw(self, rng: np.random.Generator) -> Array:
+        """Arm means drawn once in each run, (R, K), from no more normals than that takes."""
+        own = self.covariance.diag
+        away = np.sqrt(own) * rng.standard_normal(own.shape) if own.any() else np.zeros(own.shape)
+        if self.covariance.rank:
+            z = rng.standard_normal((len(own), self.covariance.rank, 1))
+            away = away + np.matmul(self.covariance.factor, z)[:, :, 0]
+        return self.mean + away
+
+    def _runs(self, runs: int) -> "Gaussian":
+        """The same belief held in each of `runs` runs, so that each may go its own way."""
+        k, q = self.num_arms, self.covariance.rank
+        covariance = Covariance(
+            np.broadcast_to(self.covariance.factor, (runs, k, q)), np.broadcast_to(self.covariance.diag, (runs, k))
+        )
+        return Gaussian(np.broadcast_to(self.mean, (runs, k)), covariance, self.noise_var, self.arms)
+
     def after(self, counts: ArrayLike) -> Covariance:
         """The covariance after `counts` evaluations, whatever the rewards turn out to be; counts may be fractions."""
         return self.covariance.after(self._per_arm(non_negative(counts, "counts"), "counts"), self.noise_var).covariance
@@ -306,6 +338,10 @@ class Gaussian:
                 f"{name} has shape {array.shape}; expected leading axes that broadcast with {self.batch_shape}"
             ) from None
         return array
+
+    def gaussian(self) -> "Gaussian":
+        """The Gaussian view of a belief, which plans are made on: of a Gaussian, itself."""
+        return self
 
     # ------------------------------------------------------------------ worlds
 
@@ -341,6 +377,21 @@ class Gaussian:
         )
         rewards = level + self.noise[pulls] * generator(rng).standard_normal(level.shape)
         return rewards[..., 0] if index.ndim == 0 else rewards
+
+    def sample_sums(self, means: Array, counts: Array, rng: np.random.Generator) -> Array:
+        """Sums of `counts` rewards of each arm at once, in worlds with these arm means: (R, K) or (K,) counts."""
+        if counts.ndim > 1:
+            return np.asarray(counts * means + np.sqrt(counts * self.noise_var) * rng.standard_normal(means.shape))
+        sums = np.zeros(means.shape)
+        drawn = np.flatnonzero(counts)
+        n = counts[drawn]
+        noise = np.sqrt(n * self.noise_var[drawn]) * rng.standard_normal((*means.shape[:-1], len(drawn)))
+        sums[..., drawn] = n * means[..., drawn] + noise
+        return sums
+
+    def _one_reward(self, means: Array, arms: IntArray, rng: np.random.Generator) -> Array:
+        """One reward in each run, of arms with these means."""
+        return np.asarray(means + np.sqrt(self.noise_var)[arms] * rng.standard_normal(len(arms)))
 
     def __repr__(self) -> str:
         rank = f", rank {self.covariance.rank}" if self.covariance.rank else ", independent"

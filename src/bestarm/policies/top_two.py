@@ -1,0 +1,151 @@
+"""Top-two rules: with probability β evaluate the leader, else the challenger.
+
+The leader is the best arm of a posterior draw. The challenger is
+TTTS    the best arm of a draw in which the leader is not (Russo, 2016; 2020);
+T3C     the arm of least transportation cost W_j = (m_L − m_j)²₊/(2 Var(r_L − r_j)) (Shang et al., 2020);
+TS-TCI  the arm of least W_j + log N_j (Jourdan et al., 2022), with N_j = v_j/Var(r_j), the evaluations that a posterior
+        is worth: the count itself under a flat prior.
+
+All start from the prior: no arm is evaluated just to begin with. Russo redraws until the leader loses; here such a
+draw is made at once, of the same law. Ties of W = 0 are broken at random, others go to the lowest index. The decision
+is the largest posterior mean, as in the paper.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from bestarm.models.covariance import Covariance
+from bestarm.policies.contract import Problem, Pulls, State, absorb, first_best, hold, marginal, upright
+from bestarm.validation import Array, IntArray
+
+__all__ = ["TopTwo", "challenger_draw", "transport"]
+
+
+@dataclass(frozen=True)
+class TopTwo:
+    """rule: the challenger. joint: on the full posterior of a structured model instead of each arm's own."""
+
+    rule: Literal["ttts", "t3c", "ts-tci"] = "ts-tci"
+    beta: float = 0.5
+    joint: bool = False
+
+    anytime: ClassVar[bool] = True
+    costs: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return f"joint-{self.rule}" if self.joint else self.rule
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> State:
+        return hold(problem, problem.belief if self.joint else marginal(problem.belief))
+
+    def next(self, state: State, room: float | Array, rng: np.random.Generator) -> tuple[State, Pulls]:
+        belief = state.belief
+        arms = np.argmax(upright(belief, belief._draw(rng)), axis=1)
+        if state.problem.num_arms == 1:
+            return state, Pulls(arms=arms)
+        doubted = np.flatnonzero(rng.random(len(arms)) >= self.beta)
+        if len(doubted):
+            view = belief.gaussian()
+            mean = upright(view)[doubted]
+            covariance = Covariance(view.covariance.factor[doubted], view.covariance.diag[doubted])
+            leader = arms[doubted]
+            if self.rule == "ttts":
+                arms[doubted] = challenger_draw(mean, covariance, leader, rng)
+            else:
+                cost = transport(mean, covariance, leader)
+                if self.rule == "ts-tci":
+                    with np.errstate(divide="ignore"):
+                        cost += np.log(view.noise_var / covariance.var)
+                cost[np.arange(len(leader)), leader] = np.inf
+                arms[doubted] = _least(cost, rng) if self.rule == "t3c" else np.argmin(cost, axis=1)
+        return state, Pulls(arms=arms)
+
+    def observe(self, state: State, pulls: Pulls, sums: Array) -> State:
+        return absorb(state, pulls, sums)
+
+    def recommend(self, state: State) -> IntArray:
+        return first_best(upright(state.belief), state.problem.runs)
+
+
+def transport(mean: Array, covariance: Covariance, leader: IntArray) -> Array:
+    """W_j = (m_L − m_j)²₊/(2 Var(r_L − r_j)) for every arm, (R, K); 0 where j is ahead, ∞ where it surely is behind."""
+    rows = np.arange(len(leader))
+    behind = np.maximum(mean[rows, leader][:, None] - mean, 0.0)
+    apart = _apart(covariance, leader)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(behind > 0, behind**2 / (2 * apart), 0.0)
+
+
+def _apart(covariance: Covariance, leader: IntArray) -> Array:
+    """Var(r_L − r_j) for every arm j ≠ L, (R, K)."""
+    rows = np.arange(len(leader))
+    apart = covariance.diag[rows, leader][:, None] + covariance.diag
+    if covariance.rank:
+        step = covariance.factor - covariance.factor[rows, leader][:, None, :]
+        apart = apart + np.einsum("rkq,rkq->rk", step, step)
+    return apart
+
+
+def _least(cost: Array, rng: np.random.Generator) -> IntArray:
+    """Argmin in each row, ties broken at random."""
+    least = cost == cost.min(axis=1, keepdims=True)
+    number = least.sum(axis=1)
+    which = np.floor(rng.random(len(cost)) * number)
+    return np.asarray(np.argmax(least & (np.cumsum(least, axis=1) > which[:, None]), axis=1))
+
+
+def challenger_draw(mean: Array, covariance: Covariance, leader: IntArray, rng: np.random.Generator) -> IntArray:
+    """The best arm of a posterior draw in which the leader is not the best, exactly and without redrawing for ever.
+
+    One plain redraw; where the leader wins again: pick j with probability ∝ P(r_j > r_L), draw r given r_j > r_L (shift
+    a free draw along Cov(·, r_j − r_L)), accept with probability one over the number of arms above L. Each r in which L
+    loses then has its own density.
+    """
+    z, e = rng.standard_normal((len(leader), covariance.rank)), rng.standard_normal(mean.shape)
+    chosen = np.argmax(mean + covariance.root_times(z, e), axis=1)
+    left = np.flatnonzero(chosen == leader)
+    while left.size:
+        rows, lead = np.arange(len(left)), leader[left]
+        m = mean[left]
+        part = Covariance(covariance.factor[left], covariance.diag[left])
+        sd = np.sqrt(_apart(part, lead))
+        gap = m - m[rows, lead][:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            height = np.where(sd > 0, gap / sd, np.where(gap > 0, np.inf, -np.inf))
+        height[rows, lead] = -np.inf
+        chance = ndtr(height)
+        total = chance.sum(axis=1)
+        hopeless = total <= 1e-300
+        picked = np.argmax(np.cumsum(chance, axis=1) > (rng.random(len(left)) * total)[:, None], axis=1)
+        picked = np.where(hopeless, np.argmax(height, axis=1), picked)
+
+        z, e = rng.standard_normal((len(left), part.rank)), rng.standard_normal(m.shape)
+        draw = m + part.root_times(z, e)
+        share = np.maximum(chance[rows, picked], 1e-300)
+        wanted = gap[rows, picked] - sd[rows, picked] * ndtri(rng.random(len(left)) * share)
+        short = wanted - (draw[rows, picked] - draw[rows, lead])
+        step = _cov_with(part, picked) - _cov_with(part, lead)
+        var = sd[rows, picked] ** 2
+        draw += step * np.divide(short, var, out=np.zeros_like(short), where=var > 0)[:, None]
+        above = draw > draw[rows, lead][:, None]
+        above[rows, picked] = True
+        above[rows, lead] = False
+        accepted = (rng.random(len(left)) * above.sum(axis=1) < 1) | hopeless
+        best = np.argmax(np.where(above, draw, -np.inf), axis=1)
+        chosen[left[accepted]] = np.where(hopeless, picked, best)[accepted]
+        left = left[~accepted]
+    return np.asarray(chosen)
+
+
+def _cov_with(covariance: Covariance, arm: IntArray) -> Array:
+    """C_{·k} for arm k of each run, (R, K)."""
+    rows = np.arange(len(arm))
+    column = np.zeros(covariance.diag.shape)
+    if covariance.rank:
+        column = np.matmul(covariance.factor, covariance.factor[rows, arm][:, :, None])[:, :, 0]
+    column[rows, arm] += covariance.diag[rows, arm]
+    return column

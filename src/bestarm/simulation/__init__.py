@@ -1,0 +1,1 @@
+"""Many runs of policies against sampled truths: `simulate`, and what it returns."""

@@ -1,0 +1,173 @@
+"""Where the truth of a simulation comes from: a model, a function, or a table of real evaluations.
+
+`Truth.worlds(runs, rng)` opens that many worlds; a world knows the arm means and draws rewards, one evaluation or many
+at a time (sums are all that policies need).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bestarm.errors import InputError
+from bestarm.policies.contract import Pulls
+from bestarm.validation import Array, real_array, shown
+
+__all__ = ["Evaluations", "FromFunction", "FromModel", "Truth", "World", "truth_of"]
+
+
+class World(Protocol):
+    """R worlds opened. means: of the arms, (R, K)."""
+
+    @property
+    def means(self) -> Array: ...
+
+    def draw(self, pulls: Pulls, rng: np.random.Generator) -> Array:
+        """Sums of rewards: (R,) for one evaluation in each run, (R, K) for counts."""
+        ...
+
+
+class Truth(Protocol):
+    """A source of worlds."""
+
+    def worlds(self, runs: int, repeats: int, rng: np.random.Generator) -> World: ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Sampled:
+    """Arm means drawn beforehand; rewards from the model's noise."""
+
+    means: Array
+    model: Any
+
+    def draw(self, pulls: Pulls, rng: np.random.Generator) -> Array:
+        if pulls.arms is None:
+            assert pulls.counts is not None
+            return np.asarray(self.model.sample_sums(self.means, pulls.counts, rng))
+        return np.asarray(self.model._one_reward(self.means[np.arange(len(pulls.arms)), pulls.arms], pulls.arms, rng))
+
+
+@dataclass(frozen=True, eq=False)
+class FromModel:
+    """Arm means and rewards drawn from a model."""
+
+    model: Any
+
+    def worlds(self, runs: int, repeats: int, rng: np.random.Generator) -> World:
+        return _Sampled(np.repeat(self.model.sample(runs, rng), repeats, axis=0), self.model)
+
+
+@dataclass(frozen=True, eq=False)
+class FromFunction:
+    """Arm means from `function(runs, rng)`, (runs, K); rewards with the noise of the model."""
+
+    function: Callable[[int, np.random.Generator], ArrayLike]
+    model: Any
+
+    def worlds(self, runs: int, repeats: int, rng: np.random.Generator) -> World:
+        means = real_array(self.function(runs, rng), "truth(runs, rng)")
+        if means.shape != (runs, self.model.num_arms):
+            raise InputError(f"truth returned shape {means.shape}; expected ({runs}, {self.model.num_arms}) arm means")
+        return _Sampled(np.repeat(means, repeats, axis=0), self.model)
+
+
+class Evaluations:
+    """Real evaluations, drawn again: `ba.Evaluations(table)`.
+
+    values: (items, K), one column an arm, NaN where missing; or a pool a arm, as a mapping or list of vectors.
+    replace: draw with replacement. shared: the t-th evaluation of every arm is of the same item (the same question put
+    to every arm), in a random order for each run; needs a full table and draws without replacement. The truth is the
+    average of each pool.
+    """
+
+    def __init__(self, values: Any, replace: bool = True, shared: bool = False) -> None:
+        if isinstance(values, Mapping):
+            pools = [real_array(pool, f"values[{shown(arm)}]", ndim=1) for arm, pool in values.items()]
+        elif isinstance(values, Sequence) and not isinstance(values, str) and np.ndim(values[0]) == 1:
+            pools = [real_array(pool, f"values[{k}]", ndim=1) for k, pool in enumerate(values)]
+        else:
+            table = np.array(values, dtype=np.float64)
+            if table.ndim != 2:
+                raise InputError(f"values has shape {table.shape}; expected (items, arms)")
+            pools = [real_array(column[~np.isnan(column)], f"values[:, {k}]") for k, column in enumerate(table.T)]
+        for k, pool in enumerate(pools):
+            if not len(pool):
+                raise InputError(f"values has no evaluation of arm {k}; expected at least one")
+        if shared and len({len(pool) for pool in pools}) > 1:
+            raise InputError("shared is True and the pools differ in size; expected a table without missing values")
+        self.pools, self.replace, self.shared = pools, replace and not shared, shared
+
+    def worlds(self, runs: int, repeats: int, rng: np.random.Generator) -> World:
+        return _Drawn(self, runs * repeats, rng)
+
+
+class _Drawn:
+    """Pools drawn from run by run; without replacement each run has its own order of each pool."""
+
+    def __init__(self, truth: Evaluations, runs: int, rng: np.random.Generator) -> None:
+        self._truth = truth
+        self.means = np.broadcast_to(np.array([pool.mean() for pool in truth.pools]), (runs, len(truth.pools)))
+        self._used = np.zeros((runs, len(truth.pools)), dtype=np.intp)
+        self._totals: list[Array] = []
+        if not truth.replace:
+            order = None
+            for pool in truth.pools:
+                if order is None or not truth.shared:
+                    order = np.argsort(rng.random((runs, len(pool))), axis=1)
+                # running totals: a sum of evaluations a…b is a difference
+                self._totals.append(np.concatenate([np.zeros((runs, 1)), np.cumsum(pool[order], axis=1)], axis=1))
+
+    def draw(self, pulls: Pulls, rng: np.random.Generator) -> Array:
+        runs, arms = self._used.shape
+        rows = np.arange(runs)
+        if self._truth.replace:
+            if pulls.arms is not None:
+                size = np.array([len(pool) for pool in self._truth.pools])[pulls.arms]
+                item = np.floor(rng.random(runs) * size).astype(np.intp)
+                padded = _padded(self._truth.pools)
+                return np.asarray(padded[pulls.arms, item])
+            sums = np.zeros((runs, arms))
+            for k, column in enumerate(pulls.per_arm(runs, arms).T.astype(np.intp)):
+                pool = self._truth.pools[k]
+                drawn = pool[rng.integers(0, len(pool), int(column.sum()))]
+                sums[:, k] = np.bincount(np.repeat(rows, column), weights=drawn, minlength=runs)
+            return sums
+        counts = pulls.per_arm(runs, arms).astype(np.intp)
+        until = self._used + counts
+        sums = np.zeros((runs, arms))
+        for k, total in enumerate(self._totals):
+            if (until[:, k] >= total.shape[1]).any():
+                raise InputError(
+                    f"the pool of arm {k} has {total.shape[1] - 1} evaluations and a policy wants more; expected "
+                    "larger pools, or replace=True"
+                )
+            sums[:, k] = total[rows, until[:, k]] - total[rows, self._used[:, k]]
+        self._used = until
+        return sums if pulls.arms is None else sums[rows, pulls.arms]
+
+
+def _padded(pools: list[Array]) -> Array:
+    width = max(len(pool) for pool in pools)
+    return np.array([np.pad(pool, (0, width - len(pool))) for pool in pools])
+
+
+def truth_of(model: Any, truth: Any) -> Truth:
+    """What `simulate` was given as truth, as a source of worlds."""
+    if truth is None:
+        return FromModel(model)
+    if isinstance(truth, Evaluations):
+        if len(truth.pools) != model.num_arms:
+            raise InputError(f"truth has evaluations of {len(truth.pools)} arms; expected {model.num_arms}")
+        return truth
+    if hasattr(truth, "sample_sums"):
+        if truth.num_arms != model.num_arms or truth.direction != model.direction:
+            raise InputError(
+                f"truth has {truth.num_arms} arms ({truth.direction}); expected those of model: {model.num_arms} "
+                f"({model.direction})"
+            )
+        return FromModel(truth)
+    if callable(truth):
+        return FromFunction(truth, model)
+    raise InputError(f"truth is {shown(truth)}; expected a model, a function (runs, rng) or ba.Evaluations")
