@@ -8,6 +8,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 import bestarm as ba
+from bestarm.error import exact
 from random_models import SETTINGS, random_counts, random_model
 from tolerances import ROUNDING
 
@@ -109,6 +110,54 @@ def test_bayes_decision_for_correlated_arms(setting):
     np.testing.assert_allclose(
         prior.value, 1 - chance.value.max(), atol=5 * (chance.stderr.max() + prior.stderr) + 1e-6
     )
+
+
+# 10 problems × 2 structures × 2 numbers at 4 combined standard errors: a correct program fails once in 400 suites.
+@pytest.mark.parametrize("seed", range(10))
+def test_bayes_decision_does_not_depend_on_how_the_belief_is_written(seed, monkeypatch):
+    """One almost certain arm among uncertain ones, where the rules differ most: the exact rule against the draws."""
+    monkeypatch.setattr("bestarm.error.exact._BAYES_WORK", 50_000)
+    rng, k = np.random.default_rng(seed), 5
+    mean, sd = np.r_[0.3, rng.normal(0, 0.2, k - 1)], np.r_[0.05, rng.uniform(0.6, 1.5, k - 1)]
+    counts = rng.integers(0, 4, k)
+    integrated = ba.evaluate(ba.Gaussian.independent(mean, sd), counts, decide="bayes")
+    for model in (
+        ba.Gaussian.linear(np.eye(k), mean, np.diag(sd**2)),
+        ba.Gaussian.hierarchical(np.eye(k), mean, np.diag(sd**2) / 2, sd / np.sqrt(2)),
+    ):
+        drawn = ba.evaluate(model, counts, decide="bayes")
+        for a, b in ((integrated.error, drawn.error), (integrated.regret, drawn.regret)):
+            assert abs(a.value - b.value) <= 4 * np.hypot(a.stderr, b.stderr)
+
+
+def test_bayes_decision_knows_what_its_draws_leave_in_doubt(monkeypatch):
+    """With fewer draws the chosen arm is less surely the likeliest, and the standard error grows with it."""
+    model, results = ba.Gaussian.linear(np.eye(4), [0, 0.1, 0.1, 0], np.eye(4)), []
+    for rounds in (1, 16):
+        monkeypatch.setattr("bestarm.error.exact._ROUNDS", rounds)
+        results.append(ba.evaluate(model, [1, 2, 0, 1], decide="bayes"))
+    few, many = results
+    assert few.error.stderr > many.error.stderr
+    assert abs(few.error.value - many.error.value) <= 4 * few.error.stderr
+
+
+def test_bayes_decision_counts_copies_together():
+    """Two copies of one arm share their wins with nobody: doubling an arm changes no decision."""
+    single = ba.Gaussian.linear([[1.0, 0], [0, 1], [0.5, 0.5]], [0.1, 0], np.eye(2))
+    doubled = ba.Gaussian.linear([[1.0, 0], [0, 1], [0.5, 0.5], [1, 0]], [0.1, 0], np.eye(2))
+    a = ba.error_probability(single, [1, 2, 0], decide="bayes")
+    b = ba.error_probability(doubled, [1, 2, 0, 0], decide="bayes")
+    np.testing.assert_allclose(a.value, b.value, atol=4 * np.hypot(a.stderr, b.stderr))
+
+
+def test_products_are_too_small_for_threads(monkeypatch):
+    """BLAS starts threads beyond 2^18 multiplications; for products this thin waking them triples the time."""
+    mixing = np.random.default_rng(14).random((60, 10))
+    model = ba.Gaussian.hierarchical(mixing, np.zeros(10), np.eye(10), 0.3)
+    given, seen = exact.Integrator.given, []
+    monkeypatch.setattr(exact.Integrator, "given", lambda self, z: (seen.append(len(z)), given(self, z))[1])
+    ba.evaluate(model, np.ones(60))
+    assert max(seen) * 60 * 10 <= 2**18
 
 
 # ---------------------------------------------------------------------- limits
