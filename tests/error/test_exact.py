@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 from scipy.integrate import quad
 from scipy.special import ndtr
 
@@ -237,6 +238,21 @@ def test_two_equal_arms_are_an_arcsine():
     for n in (0.0, 1.0, 1e6, 1e18):
         sine = np.sqrt(1 / (1 + n * 0.25))
         np.testing.assert_allclose(ba.error_probability(model, [n, n]).value, np.arcsin(sine) / np.pi, rtol=1e-9)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.3, 5.0])
+@pytest.mark.parametrize("count", [0.0, 0.1, 3.0, 30.0, 1e6, 1e18])
+def test_two_arm_regret_keeps_its_digits(gap, count):
+    """E[D⁺] − E[M⁺] in 60 digits; at 10¹⁸ evaluations each the two agree in their first 17."""
+    with mp.workdps(60):
+        var, left, mean = mpf(2), 2 / (1 + mpf(count)), mpf(gap)
+
+        def positive_part(sd):
+            return mean * mp.ncdf(mean / sd) + sd * mp.npdf(mean / sd) if sd > 0 else mean
+
+        want = float(positive_part(mp.sqrt(var)) - positive_part(mp.sqrt(var - left)))
+    got = ba.evaluate(ba.Gaussian.independent([0, gap], 1.0), [count, count]).regret
+    np.testing.assert_allclose(got.value, want, rtol=ROUNDING)
 
 
 # ---------------------------------------------------------------------- what must not matter

@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
+from scipy.special import erfcx, ndtr
 
 from bestarm.error.outcomes import Outcomes
-from bestarm.error.pairs import GapLaws, wrong_sign
+from bestarm.error.pairs import GapLaw, GapLaws, wrong_sign
 from bestarm.errors import InputError, PrecisionWarning
 from bestarm.estimate import Estimate
 from bestarm.models import best
@@ -155,16 +155,41 @@ def _power_of_two(value: float, least: int, most: int) -> int:
 def _two_arms(model: Gaussian, counts: Array, assumed: Gaussian | None, margin: float) -> Evaluation:
     """Closed form. Both decision rules pick the arm with the larger mean."""
     law = GapLaws(model, counts, assumed)(np.array(0), np.array(1))
-    error = float(wrong_sign(law, True, margin))
-    sd_d, sd_m = np.sqrt(law.var_d), np.sqrt(law.var_m)
-
-    def share(z: Array, part: Array) -> float:  # E D 1{Z > −z}, part = Cov(D, Z) for a standard normal Z
-        return float(law.mean_d * ndtr(z) + part * np.exp(-z * z / 2) / np.sqrt(2 * np.pi))
-
-    best = share(law.mean_d / sd_d, sd_d) if sd_d > 0 else max(float(law.mean_d), 0.0)
-    gained = share(law.mean_m / sd_m, law.cov / sd_m) if sd_m > 0 else float(law.mean_d) * float(law.mean_m >= 0)
-    regret = max(best - gained, 0.0)
+    error, regret = float(wrong_sign(law, True, margin)), _two_arm_regret(law)
     return Evaluation(Estimate(error, 0.0), Estimate(regret, 0.0))
+
+
+def _two_arm_regret(law: GapLaw) -> float:
+    """E[D⁺] − E[D 1{M > 0}], for D of standard deviation s and under the model itself M of t:
+
+    ∫_t^s φ(μ/x) dx = sψ(|μ|/s) − tψ(|μ|/t), ψ(h) = φ(h) − hΦ(−h): the integral where t is near s, so that nothing
+    cancels. Under an assumed model the two expectations themselves, to rounding of s.
+    """
+    mean, s, t = abs(float(law.mean_d)), float(np.sqrt(law.var_d)), float(np.sqrt(law.var_m))
+    if law.left is None:
+        picked = law.mean_d * ndtr(law.mean_m / t) + law.cov / t * _density(law.mean_m / t) if t > 0 else 0.0
+        if t == 0 and law.mean_m >= 0:
+            picked = law.mean_d
+        return max(_excess(mean, s) + max(float(law.mean_d), 0.0) - float(picked), 0.0)
+    if law.left > 0.2 * law.var_d:
+        return _excess(mean, s) - _excess(mean, t)
+    if s == 0:
+        return 0.0
+    node, weight = np.polynomial.legendre.leggauss(24)
+    half = float(law.left) / (s + t) / 2  # (s − t)/2
+    return float(half * weight @ _density(mean / (t + half * (1 + node))))
+
+
+def _excess(mean: float, sd: float) -> float:
+    """E X⁺ for X ~ N(−mean, sd²), mean ≥ 0: sd·ψ(h), with Mills' ratio so that far tails keep their digits."""
+    h = mean / sd if sd > 0 else np.inf
+    if h > 40:
+        return 0.0
+    return float(sd * _density(h) * (1 - h * np.sqrt(np.pi / 2) * erfcx(h / np.sqrt(2))))
+
+
+def _density(z: ArrayLike) -> Array:
+    return np.asarray(np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi))
 
 
 class Integrator:
@@ -332,14 +357,14 @@ class _MostLikelyBest:
 
 
 def _wins(means: Array, draws: Array) -> Array:
-    """How often each arm is on top, (N, K); arms that tie up to rounding (copies of each other) win together."""
+    """How often each arm is on top, (N, K); of arms that tie up to rounding (copies of each other) the first."""
     wins = np.empty(means.shape)
-    tie = 1e-12 * (np.abs(means).max(axis=1) + np.abs(draws).max())[:, None]
+    hair = 1e-12 * (np.abs(means).max(axis=1) + np.abs(draws).max())
+    apart = means - np.where(hair > 0, hair, 1.0)[:, None] * np.arange(means.shape[1])
     rows = max(1, _BLOCK // draws.size)
     for start in range(0, len(means), rows):
-        part = slice(start, start + rows)
-        reward = means[part].T[:, :, None] + draws
-        wins[part] = (reward >= reward.max(axis=0) - tie[part]).sum(axis=2).T
+        reward = apart[start : start + rows].T[:, :, None] + draws
+        wins[start : start + rows] = (reward == reward.max(axis=0)).sum(axis=2).T
     return wins
 
 
@@ -351,6 +376,7 @@ def _expected_loss(share: Array, drawn: Array, picked: IntArray) -> float:
     top = share.max(axis=1, keepdims=True)
     s = np.sqrt((top + share) / drawn)
     z = (top - share) / s
-    loss = s * (np.exp(-z * z / 2) / np.sqrt(2 * np.pi) - z * ndtr(-z))
+    loss = s * (_density(z) - z * ndtr(-z))
+    loss[z > 8] = 0.0  # so that what is certain has no doubt
     loss[np.arange(len(share)), picked] = 0.0
     return float(np.minimum(loss.sum(axis=1), top[:, 0]).sum())
