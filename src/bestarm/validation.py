@@ -148,7 +148,8 @@ def size(value: int | tuple[int, ...] | None, name: str) -> tuple[int, ...]:
 
 def listed(value: object, name: str, count: int, what: str) -> list[Any]:
     """The entries of an ordered collection, one per arm."""
-    if isinstance(value, str | bytes | Set | Mapping) or not isinstance(value, Iterable):
+    scalar = isinstance(value, np.ndarray) and value.ndim == 0  # which says that it is iterable
+    if isinstance(value, str | bytes | Set | Mapping) or not isinstance(value, Iterable) or scalar:
         raise InputError(f"{name} is {shown(value)}; expected a list of {count} {what}")
     entries = list(value)
     if len(entries) != count:

@@ -1,5 +1,7 @@
 """Bad input is refused where it enters: the argument, what came, what was expected."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -79,6 +81,10 @@ CASES = {
     "payloads: a map": (lambda: G.independent([0, 1], 1, payloads={"a": 1, "b": 2}), r"payloads is"),
     "payloads: number keys": (lambda: G.independent([0, 1], 1, payloads=[{1: 2}, None]), r"payloads\[0\].*text as keys"),
     "payloads: surrogate": (lambda: G.independent([0, 1], 1, payloads=["\ud800", None]), r"payloads\[0\]"),
+    "names: no axis": (lambda: G.independent([0, 1], 1, names=np.array(5.0)), r"names is array\(5.\); expected a list of 2 strings"),
+    "payloads: no axis": (lambda: G.independent([0, 1], 1, payloads=np.array(5.0)), r"payloads is array\(5.\); expected a list"),
+    "payloads: too long a number": (lambda: G.independent([0, 1], 1, payloads=[10**5000, None]), r"payloads\[0\]"),
+    "payloads: deep": (lambda: G.independent([0, 1], 1, payloads=[None, json.loads("[" * 101 + "]" * 101)]), r"payloads\[1\].*at most 100 inside each other"),
     "payloads: bottomless": (lambda: G.independent([0, 1], 1, payloads=[BOTTOMLESS, None]), r"payloads\[0\]"),
     "cov: absurd": (lambda: G.linear(np.eye(2), [0, 0], [[1e-30, 1e30], [1e30, 1]]), r"cov is not positive semi-definite"),
     "cov: tiny against zero": (lambda: G.linear(np.eye(2), [0, 0], [[0, 1e-20], [1e-20, 1e-20]]), r"cov is not positive"),
