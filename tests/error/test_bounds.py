@@ -123,6 +123,26 @@ def test_printing_stops_at_one():
     assert "vacuous" not in str(tight)
 
 
+def test_shown_in_any_way_it_stops_at_one():
+    """As str, in an f-string, in a format and as a REPL shows it; other estimates and evaluations read well too."""
+    loose, tight = ba.Bound(37.5, 0.0), ba.Bound(0.25, 0.0)
+    assert f"{loose}" == "1 (vacuous: the sum is 37.5)"
+    assert repr(loose) == "Bound(1 (vacuous: the sum is 37.5))"
+    assert f"{loose:.2f}" == "1.00 (vacuous)"
+    assert (repr(tight), f"{tight:.0%}") == ("Bound(0.25)", "25%")
+    half = ba.Estimate(0.12345, 0.001)
+    assert (str(half), repr(half), f"{half:.2f}") == ("0.1235 ± 0.0010", "Estimate(0.1235 ± 0.0010)", "0.12")
+    assert f"{ba.Estimate(np.array([0.5, 0.25]), np.zeros(2)):.1f}" == "[0.5, 0.2]"
+    assert repr(ba.Evaluation(half, half)) == "Evaluation(error 0.1235 ± 0.0010, regret 0.1235 ± 0.0010)"
+
+
+def test_too_many_arms_for_pairs():
+    wide = ba.Gaussian.independent(np.zeros(100_000), 1.0)
+    for kind in ("pairwise", "orthant"):
+        with pytest.raises(ba.InputError, match=rf"model has 100000 arms; .* 20000 for kind '{kind}'.*try 'anchored'"):
+            ba.error_bound(wide, np.ones(100_000), kind)
+
+
 # ---------------------------------------------------------------------- bounds for study
 
 

@@ -39,12 +39,18 @@ _PRODUCT = 2**18  # points × arms × rank: beyond it BLAS wakes threads, which 
 _INNER, _ROUNDS = 1024, 16  # draws that decide which arm is most likely the best, where arms are correlated
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluation:
     """How often a decision is wrong, and how far the chosen arm is expected to fall short of the best one."""
 
     error: Estimate
     regret: Estimate
+
+    def __str__(self) -> str:
+        return f"error {self.error}, regret {self.regret}"
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self})"
 
 
 def evaluate(

@@ -49,6 +49,9 @@ class Update:
 class Covariance:
     """S = F Fᵀ + diag(D) over K arms, with optional leading batch axes that broadcast.
 
+    Made by models (`model.covariance`, `model.after(counts)`), which have checked every number; `after` here is the
+    inner loop of everything and checks nothing.
+
     factor: F, (…, K, q), in units of reward; diag: D ≥ 0, (…, K), variances.
     """
 
@@ -234,17 +237,25 @@ def covariance_root(cov: ArrayLike, size: int, name: str) -> Array:
         i, j = (int(index) for index in np.unravel_index(int(np.argmax(np.abs(corr - corr.T))), corr.shape))
         raise InputError(f"{name} is not symmetric: [{i}, {j}] is {matrix[i, j]:g} and [{j}, {i}] is {matrix[j, i]:g}")
     corr = (corr + corr.T) / 2
+    values, vectors = np.linalg.eigh(corr)
+    if values[0] < -1e-10 * max(1.0, values[-1]):
+        raise InputError(
+            f"{name} is not positive semi-definite: on the correlation scale its smallest eigenvalue is "
+            f"{values[0]:.3g}; expected at least 0"
+        )
+    kept = values > 1e-15 * size * values[-1]
+    doubt = float(size * np.finfo(float).eps * values[-1] / values[kept][0])
+    if doubt > _PROMISED:
+        warnings.warn(
+            f"{name} is nearly singular: the variance of some combination of its variables, and posterior variances "
+            f"with it, may be off by up to {doubt:.0e} of themselves; choose features in which it is diagonal",
+            PrecisionWarning,
+            stacklevel=3,
+        )
     try:
         root = np.linalg.cholesky(corr)
     except np.linalg.LinAlgError:
         root = None
     if root is None or np.diagonal(root).min() < 1e-7:
-        values, vectors = np.linalg.eigh(corr)
-        if values[0] < -1e-10 * max(1.0, values[-1]):
-            raise InputError(
-                f"{name} is not positive semi-definite: on the correlation scale its smallest eigenvalue is "
-                f"{values[0]:.3g}; expected at least 0"
-            )
-        kept = values > 1e-15 * size * values[-1]
         root = vectors[:, kept] * np.sqrt(values[kept])
     return np.asarray(scale[:, None] * root)
