@@ -15,33 +15,41 @@ from tolerances import ROUNDING
 
 
 def simulate(model, counts, runs, rng, assumed=None, margin=0.0):
-    """Draw worlds and rewards, decide by posterior mean, count: (error, its se, regret, its se)."""
-    sign = 1 if model.direction == "maximize" else -1
+    """Draw worlds, draw every reward, decide by posterior mean, count: (error, its se, regret, its se)."""
+    sign, believed = 1 if model.direction == "maximize" else -1, assumed or model
     means = model.sample(runs, rng)
-    sums = counts * means + np.sqrt(counts) * model.noise * rng.standard_normal(means.shape)
-    decided_by = (assumed or model).condition(counts, sums).mean
-    picked = np.argmax(sign * decided_by, axis=1)
+    pulls = rng.permutation(np.repeat(np.arange(model.num_arms), np.asarray(counts, dtype=int)))
+    rewards = model.sample_rewards(means, pulls, rng)
+    sums = rewards @ (pulls[:, None] == np.arange(model.num_arms))
+    picked = believed.condition(counts, sums).best
+    for world in range(10):  # and reward by reward, as a person would
+        assert believed.update(pulls, rewards[world]).best == picked[world]
     loss = (sign * means).max(axis=1) - (sign * means)[np.arange(runs), picked]
-    wrong = loss > margin + 1e-9
+    wrong = loss > margin + 1e-9  # copies of an arm are equal up to rounding
     return wrong.mean(), wrong.std() / np.sqrt(runs), loss.mean(), loss.std() / np.sqrt(runs)
 
 
 def agree(evaluation, simulated, z=4.0):
     error, error_se, regret, regret_se = simulated
-    floor = 3e-5  # a simulated 0 of 20,000 has no standard error
-    assert abs(evaluation.error.value - error) <= z * np.hypot(error_se, evaluation.error.stderr) + floor
-    assert abs(evaluation.regret.value - regret) <= z * np.hypot(regret_se, evaluation.regret.stderr) + floor
+    assert abs(evaluation.error.value - error) <= z * np.hypot(error_se, evaluation.error.stderr)
+    assert abs(evaluation.regret.value - regret) <= z * np.hypot(regret_se, evaluation.regret.stderr)
 
 
 # 20 problems × 2 numbers × 3 settings at 4 standard errors each: a correct program fails the whole table
-# once in 120 such suites (P(|z| > 4) = 6e-5 per number).
+# once in 130 such suites (P(|z| > 4) = 6e-5 per number; the mean of 100 or more errors is near enough to normal).
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("seed", range(20))
-def test_agrees_with_simulation(setting, seed):
+def test_agrees_with_simulation_of_raw_rewards(setting, seed):
+    """Three to eight arms; problems in which 20,000 runs see fewer than 100 errors are drawn again."""
     rng = np.random.default_rng([seed, SETTINGS.index(setting)])
-    model = random_model(setting, rng, direction=["maximize", "minimize"][seed % 2])
-    counts = random_counts(model.num_arms, rng)
-    agree(ba.evaluate(model, counts), simulate(model, counts, 20_000, rng))
+    for _ in range(20):
+        model = random_model(setting, rng, arms=int(rng.integers(3, 9)), direction=["maximize", "minimize"][seed % 2])
+        counts = random_counts(model.num_arms, rng)
+        simulated = simulate(model, counts, 20_000, rng)
+        if simulated[0] >= 0.005:
+            break
+    assert simulated[0] >= 0.005
+    agree(ba.evaluate(model, counts), simulated)
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
