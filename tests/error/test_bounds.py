@@ -172,13 +172,14 @@ def test_the_papers_comparison():
         "optimised": lambda model, budget: ba.plan(model, budget, "bound").weights,
     }
     for seed in range(10):
-        draw = np.random.default_rng(seed).random(3)  # not for every weighting: one arm nearly left out will not do
-        weightings[f"random {seed}"] = lambda model, budget, w=draw / draw.sum(): w
+        draw = np.random.default_rng(seed).random(3)  # not every weighting: one that nearly leaves out an arm fails
+        draw /= draw.sum()
+        weightings[f"random {seed}"] = lambda model, budget, draw=draw: draw
     table = study.bound_comparison(weightings, [50, 100, 500])
     assert len(table) == 2 * 13 * 3
     assert (table["bound"] < table["bayes_elim"]).all()
     for part in table.reshape(2, 13, 3):
-        np.testing.assert_array_less(part["bound"][2], part["bound"] * (1 + 1e-6))
+        assert (part["bound"][2] <= part["bound"] * (1 + 1e-6)).all()  # the gap that plans certify
     # one number by hand: homogeneous, uniform, n = 50: V/V⁰ = 1/(1 + (50/3)·0.09) = 0.4
     gaps = np.array([0.9, 1.0, 0.1])
     want = 2 * np.sqrt(0.4) * np.exp(-(gaps**2) / 0.36).sum()
