@@ -9,7 +9,6 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 import bestarm as ba
-from bestarm.error import exact
 from random_models import SETTINGS, random_counts, random_model
 from tolerances import ROUNDING
 
@@ -157,16 +156,6 @@ def test_bayes_decision_counts_copies_together():
     a = ba.error_probability(single, [1, 2, 0], decide="bayes")
     b = ba.error_probability(doubled, [1, 2, 0, 0], decide="bayes")
     np.testing.assert_allclose(a.value, b.value, atol=4 * np.hypot(a.stderr, b.stderr))
-
-
-def test_products_are_too_small_for_threads(monkeypatch):
-    """BLAS starts threads beyond 2^18 multiplications; for products this thin waking them triples the time."""
-    mixing = np.random.default_rng(14).random((60, 10))
-    model = ba.Gaussian.hierarchical(mixing, np.zeros(10), np.eye(10), 0.3)
-    given, seen = exact.Integrator.given, []
-    monkeypatch.setattr(exact.Integrator, "given", lambda self, z: (seen.append(len(z)), given(self, z))[1])
-    ba.evaluate(model, np.ones(60))
-    assert max(seen) * 60 * 10 <= 2**18
 
 
 # ---------------------------------------------------------------------- limits

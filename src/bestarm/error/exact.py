@@ -25,7 +25,7 @@ from bestarm.errors import InputError, PrecisionWarning
 from bestarm.estimate import Estimate
 from bestarm.models import best
 from bestarm.models.best import REPLICATES, normal_replicates
-from bestarm.models.covariance import Covariance
+from bestarm.models.covariance import Covariance, thin_product
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array, IntArray, choice, generator, non_negative, positive, shown
 
@@ -35,7 +35,6 @@ _WORK = 8_000_000  # default effort: replicates × points × arms
 _BAYES_WORK = 200_000  # the same where each point needs a Bayes decision
 _MOST_WORK = 4_000_000_000
 _BLOCK = 100_000  # points × arms held at a time: what a cache holds
-_PRODUCT = 2**18  # points × arms × rank: beyond it BLAS wakes threads, which costs more than they save
 _INNER, _ROUNDS = 1024, 16  # draws that decide which arm is most likely the best, where arms are correlated
 
 
@@ -223,7 +222,7 @@ class Integrator:
 
     def estimate(self, points: int, rng: np.random.Generator) -> Evaluation:
         means = np.empty((2, REPLICATES))
-        rows = max(16, min(_BLOCK, _PRODUCT // max(1, self.left.rank)) // self.left.num_arms)
+        rows = max(1, _BLOCK // self.left.num_arms)
         for b, normals in enumerate(normal_replicates(points, sum(self.sizes), rng, REPLICATES)):
             total = np.zeros(2)
             for start in range(0, points, rows):
@@ -258,7 +257,7 @@ class Integrator:
         picked = np.argmax(decides, axis=1) if self.most_likely is None else self.most_likely(decides)
         if not self.own_sd.any():
             return self._along_lines(mean, picked, z)
-        level = mean + z @ self.left.factor.T if self.left.rank else mean
+        level = mean + thin_product(z, self.left.factor.T) if self.left.rank else mean
         return self._given_low_rank(level, picked, e[:, 0], x[:, 0])
 
     def _given_low_rank(self, level: Array, picked: IntArray, e: Array, x: Array) -> tuple[Array, Array]:
@@ -286,7 +285,7 @@ class Integrator:
     def _along_lines(self, mean: Array, picked: IntArray, z: Array) -> tuple[Array, Array]:
         rows = np.arange(len(mean))
         factor = self.left.factor
-        level = mean + z @ factor.T
+        level = mean + thin_product(z, factor.T)
         top = level[rows, picked]
         regret = level.max(axis=1) - top
 
@@ -294,7 +293,7 @@ class Integrator:
         gap = mean[rows, picked][:, None] - mean
         size = np.einsum("kq,kq->k", factor, factor)
         # this only chooses a direction, so that cancellation does no harm
-        apart = np.maximum(size[picked][:, None] + size - 2 * (factor[picked] @ factor.T), 0.0)
+        apart = np.maximum(size[picked][:, None] + size - 2 * thin_product(factor[picked], factor.T), 0.0)
         distinct = apart > 1e-20 * (size[picked][:, None] + size)
         risk = np.divide(gap, np.sqrt(apart), out=np.full(gap.shape, np.inf), where=distinct)
         risk[rows, picked] = np.inf
@@ -302,7 +301,7 @@ class Integrator:
         norm = np.linalg.norm(u, axis=1, keepdims=True)
         u = np.divide(u, norm, out=np.zeros_like(u), where=norm > 0)
         along = np.einsum("nq,nq->n", z, u)
-        slope = u @ factor.T
+        slope = thin_product(u, factor.T)
         slope = slope - slope[rows, picked][:, None]
         # arm k lies above J + margin where height + slope·t > 0
         height = level - top[:, None] - self.margin - slope * along[:, None]

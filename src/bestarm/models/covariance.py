@@ -15,11 +15,12 @@ from scipy import linalg
 from bestarm.errors import InputError, PrecisionWarning
 from bestarm.validation import Array, read_only, shown
 
-__all__ = ["Covariance", "Update", "covariance_root"]
+__all__ = ["Covariance", "Update", "covariance_root", "thin_product"]
 
 # A = I + FᵀWF has condition number at most 1 + trace(FᵀWF). Below this, normal equations lose at most
 # q · 1e6 · 2e-16 of relative accuracy and are used; above it, the QR of the stacked square root.
 _SAFE_TRACE = 1e6
+_PRODUCT = 2**18  # multiplications in one call, beyond which BLAS wakes its threads
 _PROMISED = 1e-6  # relative accuracy of posterior variances, beyond which a PrecisionWarning is due
 
 
@@ -40,7 +41,7 @@ class Update:
             return own
         factor = self.covariance.factor
         if factor.ndim == 2:  # one plan, any number of outcomes: plain matrix products
-            return np.asarray(own + (residual @ self.gain) @ factor.T)
+            return np.asarray(own + thin_product(thin_product(residual, self.gain), factor.T))
         step = np.matmul(residual[..., None, :], self.gain)
         return np.asarray(own + np.matmul(step, np.swapaxes(factor, -1, -2))[..., 0, :])
 
@@ -136,6 +137,18 @@ class Covariance:
             factor, gain = _normal_equations(self.factor, weight)
             gain = gain / t[..., None]
         return Update(Covariance(keep[..., None] * factor, keep * self.diag), own, gain)
+
+
+def thin_product(many: Array, few: Array) -> Array:
+    """A tall matrix (or a batch of them) times a small one, in slices below BLAS's threshold for threads.
+
+    Waking threads for products this thin, thousands of times, costs up to twenty times the products themselves.
+    """
+    tall = many.reshape(-1, many.shape[-1])
+    rows = max(16, _PRODUCT // max(1, few.size))
+    parts = [tall[start : start + rows] @ few for start in range(0, max(1, len(tall)), rows)]
+    product = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return np.asarray(product.reshape(*many.shape[:-1], few.shape[1]))
 
 
 def _normal_equations(factor: Array, weight: Array) -> tuple[Array, Array]:
