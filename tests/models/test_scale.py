@@ -60,8 +60,8 @@ def test_thin_products_wake_no_threads():
             return np.asarray(self) @ other
 
     rng = np.random.default_rng(1)
-    for shape in ((5000, 60), (3, 700, 60), (0, 60), (60,)):
-        many, few = rng.normal(size=shape), rng.normal(size=(60, 10))
+    for shape in ((5000, 60), (3, 700, 60), (0, 60), (60,), (5, 0)):
+        many, few = rng.normal(size=shape), rng.normal(size=(shape[-1], 10))
         np.testing.assert_allclose(thin_product(many.view(Watched), few), many @ few, rtol=1e-12, atol=1e-12)
     assert max(sizes) <= 2**18
     assert len(sizes) > 10

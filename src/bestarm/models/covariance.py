@@ -4,6 +4,7 @@ Every Gaussian setting of the paper is S = F Fᵀ + diag(D) (docs/notation.md): 
 arms, D is zero for linear bandits, both are there for hierarchical ones. Conditioning keeps the form.
 """
 
+import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -144,7 +145,7 @@ def thin_product(many: Array, few: Array) -> Array:
 
     Waking threads for products this thin, thousands of times, costs up to twenty times the products themselves.
     """
-    tall = many.reshape(-1, many.shape[-1])
+    tall = many.reshape(math.prod(many.shape[:-1]), many.shape[-1])
     rows = max(16, _PRODUCT // max(1, few.size))
     parts = [tall[start : start + rows] @ few for start in range(0, max(1, len(tall)), rows)]
     product = parts[0] if len(parts) == 1 else np.concatenate(parts)
