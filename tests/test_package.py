@@ -31,6 +31,15 @@ def test_typed_and_complete():
     assert all(hasattr(ba, name) for name in ba.__all__)
 
 
+def test_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "bestarm", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"bestarm, version {ba.__version__}\n")
+
+
+def test_what_is_unchecked_is_not_public():
+    assert not hasattr(ba, "Covariance")
+
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

@@ -21,7 +21,6 @@ from bestarm.error.bounds import Bound, error_bound
 from bestarm.error.exact import Evaluation, error_probability, evaluate
 from bestarm.errors import BestarmError, InputError, PrecisionWarning
 from bestarm.estimate import Estimate
-from bestarm.models.covariance import Covariance
 from bestarm.models.files import load, save
 from bestarm.models.gaussian import Gaussian
 from bestarm.policies.registry import policy
@@ -33,7 +32,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Gaussian",
-    "Covariance",
     "Estimate",
     "plan",
     "budget_for",

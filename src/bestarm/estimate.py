@@ -9,7 +9,7 @@ from bestarm.validation import Array
 __all__ = ["Estimate"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Estimate:
     """A value and its standard error: two floats, or two arrays of one shape.
 
@@ -30,6 +30,16 @@ class Estimate:
         """`0.1693 ± 0.0001`: as many decimals as the standard error supports."""
         pairs = zip(np.ravel(self.value), np.ravel(self.stderr), strict=True)
         text = [_plus_minus(float(value), float(stderr)) for value, stderr in pairs]
+        return text[0] if np.ndim(self.value) == 0 else f"[{', '.join(text)}]"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+    def __format__(self, spec: str) -> str:
+        """The value alone in the format asked for (`f"{error:.1%}"`); without a format as printed."""
+        if not spec:
+            return str(self)
+        text = [format(float(value), spec) for value in np.ravel(self.value)]
         return text[0] if np.ndim(self.value) == 0 else f"[{', '.join(text)}]"
 
 

@@ -140,6 +140,8 @@ def broadcast(array: Array, length: int, name: str, what: str = "one number per 
 def size(value: int | tuple[int, ...] | None, name: str) -> tuple[int, ...]:
     """The shape of a sample, as NumPy has it: nothing, a whole number or a tuple of them."""
     parts = () if value is None else tuple(value) if isinstance(value, tuple | list) else (value,)
+    if len(parts) > 16:  # NumPy has room for 64 axes, models for a few of them
+        raise InputError(f"{name} has {len(parts)} axes; expected at most 16")
     for part in parts:
         if isinstance(part, bool) or not isinstance(part, int | np.integer) or part < 0:
             raise InputError(f"{name} is {shown(value)}; expected a whole number or a tuple of whole numbers")
@@ -148,7 +150,8 @@ def size(value: int | tuple[int, ...] | None, name: str) -> tuple[int, ...]:
 
 def listed(value: object, name: str, count: int, what: str) -> list[Any]:
     """The entries of an ordered collection, one per arm."""
-    if isinstance(value, str | bytes | Set | Mapping) or not isinstance(value, Iterable):
+    scalar = isinstance(value, np.ndarray) and value.ndim == 0  # which says that it is iterable
+    if isinstance(value, str | bytes | Set | Mapping) or not isinstance(value, Iterable) or scalar:
         raise InputError(f"{name} is {shown(value)}; expected a list of {count} {what}")
     entries = list(value)
     if len(entries) != count:

@@ -154,6 +154,18 @@ def test_a_target_out_of_reach_is_said(monkeypatch):
     assert ba.budget_for(copies, 1e-9).budget == 0
 
 
+def test_the_largest_budget_is_counted_out():
+    for method in ("uniform", "tie"):
+        counts = ba.plan(ba.Gaussian.independent([0, 0.5, 1], [0.3, 0.2, 0.5]), 10**15, method).counts
+        assert counts.sum() == 10**15
+        assert (counts >= 0).all()
+
+
+def test_a_curve_of_any_iterable():
+    listed = ba.error_curve(reference(), [10, 20], "uniform")
+    np.testing.assert_array_equal(ba.error_curve(reference(), (10 * k for k in (1, 2)), "uniform"), listed)
+
+
 BAD = {
     "model": (lambda: ba.plan("m", 10), "model is 'm'"),
     "budget": (lambda: ba.plan(reference(), -1), "budget is -1"),
@@ -167,8 +179,13 @@ BAD = {
     "bound": (lambda: ba.plan(reference(3001), 10, "bound"), "method is 'bound' and model has 3001 arms"),
     "target": (lambda: ba.budget_for(reference(), 0), "target_error is 0"),
     "target 1": (lambda: ba.budget_for(reference(), 1.5), "target_error is 1.5"),
+    "budget beyond whole numbers": (lambda: ba.plan(reference(), 1e30, "uniform"), r"budget is 1e\+30; expected at most 1e\+15"),
+    "budget and costs": (lambda: ba.plan(reference(), 1, "uniform", costs=1e-20), r"budget is 1; expected at most 1e-05"),
+    "budgets beyond": (lambda: ba.error_curve(reference(), [10, 1e40]), r"budgets\[1\] is 1e\+40; expected at most 1e\+15"),
+    "budgets ragged": (lambda: ba.error_curve(reference(), [[1], [2, 3]]), r"budgets is \[\[1\], \[2, 3\]\]; expected real numbers"),
+    "no costs": (lambda: ba.budget_for(reference(), 0.3, costs=[]), r"costs has shape \(0,\)"),
     "budgets": (lambda: ba.error_curve(reference(), [[1]]), r"budgets has shape \(1, 1\)"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -72,3 +72,21 @@ def test_normal_equations_would_not_do():
     got = ba.Gaussian.linear(x, np.zeros(4), np.diag(sds**2)).after(counts).var
     assert np.abs(got / truth - 1).max() < 1e-6
     assert np.abs(woodbury / truth - 1).max() > 1e-4
+
+
+def test_a_nearly_singular_covariance_is_warned_of():
+    """Rotated variances 1, √x, x: six digits or a warning, for x from 1e-4 to 1e-13; silence down to 1e-8."""
+    lost = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+        var = 10 ** (-rng.uniform(4, 13) * np.array([0, 0.5, 1]))
+        cov = turn @ np.diag(var) @ turn.T
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            got = ba.Gaussian.linear(turn.T, np.zeros(3), (cov + cov.T) / 2).var
+        off = np.abs(got / var - 1).max()
+        assert off <= 1e-6 or "cov is nearly singular" in str(caught[0].message)
+        assert not caught or var[2] < 1e-8
+        lost += off > 1e-6
+    assert lost > 10

@@ -1,5 +1,7 @@
 """Bad input is refused where it enters: the argument, what came, what was expected."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -79,12 +81,19 @@ CASES = {
     "payloads: a map": (lambda: G.independent([0, 1], 1, payloads={"a": 1, "b": 2}), r"payloads is"),
     "payloads: number keys": (lambda: G.independent([0, 1], 1, payloads=[{1: 2}, None]), r"payloads\[0\].*text as keys"),
     "payloads: surrogate": (lambda: G.independent([0, 1], 1, payloads=["\ud800", None]), r"payloads\[0\]"),
+    "names: no axis": (lambda: G.independent([0, 1], 1, names=np.array(5.0)), r"names is array\(5.\); expected a list of 2 strings"),
+    "payloads: no axis": (lambda: G.independent([0, 1], 1, payloads=np.array(5.0)), r"payloads is array\(5.\); expected a list"),
+    "payloads: too long a number": (lambda: G.independent([0, 1], 1, payloads=[10**5000, None]), r"payloads\[0\]"),
+    "payloads: deep": (lambda: G.independent([0, 1], 1, payloads=[None, json.loads("[" * 101 + "]" * 101)]), r"payloads\[1\].*at most 100 inside each other"),
     "payloads: bottomless": (lambda: G.independent([0, 1], 1, payloads=[BOTTOMLESS, None]), r"payloads\[0\]"),
     "cov: absurd": (lambda: G.linear(np.eye(2), [0, 0], [[1e-30, 1e30], [1e30, 1]]), r"cov is not positive semi-definite"),
     "cov: tiny against zero": (lambda: G.linear(np.eye(2), [0, 0], [[0, 1e-20], [1e-20, 1e-20]]), r"cov is not positive"),
     "update: masked": (lambda: MODEL.update(np.ma.array([0, 1], mask=[0, 1]), [1, 2]), r"arms has masked"),
     "update: huge index": (lambda: MODEL.update(np.array([2**64 - 1], np.uint64), [1]), r"arms has 18446744073709551615"),
     "sample: negative": (lambda: MODEL.sample(-1), r"size is -1; expected a whole number"),
+    "sample: beyond any count": (lambda: MODEL.sample([10**30]), r"size is \[10+\], 3e\+30 numbers in all; expected at most 1e\+10"),
+    "sample: beyond any memory": (lambda: MODEL.sample(10**11), r"size is 100000000000, 3e\+11 numbers in all"),
+    "sample: axes": (lambda: MODEL.sample((1,) * 70), r"size has 70 axes; expected at most 16"),
     "sample: a fraction": (lambda: MODEL.sample((2, 2.5)), r"size is \(2, 2.5\)"),
     "diff_var: shapes": (lambda: MODEL.covariance.diff_var([0, 1], [1, 2, 0]), r"i has shape \(2,\) and j has shape \(3,\)"),
     "rng: where it is not needed": (lambda: MODEL.prob_best(rng="x"), r"rng is 'x'"),

@@ -75,6 +75,30 @@ def test_hierarchical_is_the_papers():
     close(post.var, want_var)
 
 
+def test_effects_and_arms_given_effects_are_the_papers():
+    """The joint effect posterior and the conditional posteriors. The effects are arms too, never evaluated."""
+    rng = np.random.default_rng(12)
+    b, nu, cov, noise = full_rank("hierarchical", rng)
+    arm_sd, counts = rng.uniform(0.1, 0.5, 6), np.array([0, 1, 2, 7, 100.0, 3])
+    sums = rng.normal(size=6) * (counts > 0)
+    prior = ba.Gaussian.hierarchical(
+        np.vstack([b, np.eye(3)]), nu, cov, np.r_[arm_sd, np.zeros(3)], np.r_[noise, np.ones(3)]
+    )
+    post = prior.condition(np.r_[counts, np.zeros(3)], np.r_[sums, np.zeros(3)])
+    want_mean, want_cov = dense.effects(b, nu, cov, arm_sd, noise, counts, sums)
+    close(post.mean[6:], want_mean)
+    close(post.cov[6:, 6:], want_cov)
+    # given effects: by conditioning the joint posterior on them, and by a prior that knows them
+    known = rng.normal(size=3)
+    want_mean, want_var = dense.arms_given_effects(b, known, arm_sd, noise, counts, sums)
+    gain = np.linalg.solve(post.cov[6:, 6:], post.cov[6:, :6]).T
+    close(post.mean[:6] + gain @ (known - post.mean[6:]), want_mean)
+    close(post.cov[:6, :6] - gain @ post.cov[6:, :6], np.diag(want_var))
+    told = ba.Gaussian.hierarchical(b, known, np.zeros((3, 3)), arm_sd, noise).condition(counts, sums)
+    close(told.mean, want_mean)
+    close(told.cov, np.diag(want_var))
+
+
 def test_linear_with_identity_features_is_independent():
     rng = np.random.default_rng(3)
     mean, sd = rng.normal(size=7), rng.uniform(0, 1, 7)

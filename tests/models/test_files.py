@@ -67,6 +67,53 @@ def test_any_text_is_a_name(tmp_path_factory, names):
         assert_same(ba.load(path), model)
 
 
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+def test_depth_is_not_counted_in_text(tmp_path, suffix):
+    nested = 1
+    for level in range(100):
+        nested = [nested] if level % 2 else {"k": nested}
+    bins = [f"[{i}, {i + 1})" for i in range(300)]
+    for names, payloads in (
+        (bins, None),
+        (["[" * 201, "- " * 201], ["{" * 201, "? " * 201]),
+        (["a", "b"], [nested, {"k" * 2000: 1}]),
+    ):
+        model = ba.Gaussian.independent(np.zeros(len(names)), 1, names=names, payloads=payloads)
+        ba.save(model, tmp_path / f"m{suffix}")
+        assert_same(ba.load(tmp_path / f"m{suffix}"), model)
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+def test_extremes_come_back_or_are_refused(tmp_path, suffix):
+    tiny = ba.Gaussian.independent([0, 1], 1e-45, 1e-45).condition([1e12, 1e13], [0, 0])
+    ba.save(tiny, tmp_path / f"m{suffix}")
+    assert_same(ba.load(tmp_path / f"m{suffix}"), tiny)
+    huge = ba.Gaussian.linear(np.full((2, 3), 1e50), np.full(3, 1e50), np.eye(3))
+    with pytest.raises(ba.InputError, match=r"numbers that no file may hold: mean\[0\] is 3e\+100"):
+        ba.save(huge, tmp_path / f"m{suffix}")
+    assert_same(ba.load(tmp_path / f"m{suffix}"), tiny)  # what was there is there
+
+
+def test_all_of_a_file_or_nothing(tmp_path, monkeypatch):
+    """A save that fails half way leaves the old file and nothing beside it; the rights of a file stay."""
+    path, model = tmp_path / "m.yaml", ba.Gaussian.independent([0, 1], 1)
+    ba.save(model, path)
+    path.chmod(0o600)
+    ba.save(model, path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    written = Path.write_text
+
+    def full_disk(self, text, **options):
+        written(self, text[:50], **options)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full_disk)
+    with pytest.raises(ba.InputError, match="No space left"):
+        ba.save(ba.Gaussian.independent([2, 3], 1), path)
+    assert_same(ba.load(path), model)
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_schema_1_opens():
     model = ba.load(FILES / "schema1.yaml")
     assert model.names == ("NO", "1e3", "plain words")
@@ -144,6 +191,9 @@ def test_refused_by_key(tmp_path, text):
 def test_other_refusals(tmp_path):
     (tmp_path / "m.json").write_text("{")
     with pytest.raises(ba.InputError, match="cannot be read"):
+        ba.load(tmp_path / "m.json")
+    (tmp_path / "m.json").write_text("[" * 100_000)
+    with pytest.raises(ba.InputError, match="nested too deeply"):
         ba.load(tmp_path / "m.json")
     (tmp_path / "m.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ba.InputError, match="not UTF-8"):

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 
 import bestarm as ba
+from bestarm.models.covariance import thin_product
 
 
 def peak_megabytes(call):
@@ -47,3 +48,20 @@ def test_ten_thousand_posteriors_in_one_call():
         assert batch.mean.shape == batch.var.shape == (10_000, 10)
         assert batch.best.shape == (10_000,)
         np.testing.assert_allclose(batch.mean[77], model.condition(counts[77], sums[77]).mean, rtol=1e-9, atol=1e-12)
+
+
+def test_thin_products_wake_no_threads():
+    """BLAS starts threads beyond 2^18 multiplications: each slice stays below, and together they are the product."""
+    sizes = []
+
+    class Watched(np.ndarray):
+        def __matmul__(self, other):
+            sizes.append(len(self) * other.size)
+            return np.asarray(self) @ other
+
+    rng = np.random.default_rng(1)
+    for shape in ((5000, 60), (3, 700, 60), (0, 60), (60,), (5, 0)):
+        many, few = rng.normal(size=shape), rng.normal(size=(shape[-1], 10))
+        np.testing.assert_allclose(thin_product(many.view(Watched), few), many @ few, rtol=1e-12, atol=1e-12)
+    assert max(sizes) <= 2**18
+    assert len(sizes) > 10

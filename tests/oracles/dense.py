@@ -24,14 +24,23 @@ def linear(features, mean, cov, noise, counts, sums):
     return features @ theta, features @ sigma @ features.T
 
 
-def hierarchical(mixing, effect_mean, effect_cov, arm_sd, noise, counts, sums):
-    """The paper's appendix: joint effect posterior, conditional arm posteriors, marginal arm posterior."""
+def effects(mixing, effect_mean, effect_cov, arm_sd, noise, counts, sums):
+    """The paper's joint effect posterior, μ given H: mean and covariance."""
     t = counts * arm_sd**2 + noise**2
     prior = np.linalg.inv(effect_cov)
-    effects_cov = np.linalg.inv(prior + mixing.T @ np.diag(counts / t) @ mixing)
-    effects_mean = effects_cov @ (prior @ effect_mean + mixing.T @ (sums / t))
-    own = 1 / (1 / arm_sd**2 + counts / noise**2)
-    mean = own * (mixing @ effects_mean / arm_sd**2 + sums / noise**2)
+    cov = np.linalg.inv(prior + mixing.T @ np.diag(counts / t) @ mixing)
+    return cov @ (prior @ effect_mean + mixing.T @ (sums / t)), cov
+
+
+def arms_given_effects(mixing, effects, arm_sd, noise, counts, sums):
+    """The paper's conditional posteriors, θ_i given μ = effects and H, independent of each other: means and variances."""
+    var = 1 / (1 / arm_sd**2 + counts / noise**2)
+    return var * (mixing @ effects / arm_sd**2 + sums / noise**2), var
+
+
+def hierarchical(mixing, effect_mean, effect_cov, arm_sd, noise, counts, sums):
+    """The paper's marginal arm posteriors: the conditional ones averaged over the effects."""
+    effects_mean, effects_cov = effects(mixing, effect_mean, effect_cov, arm_sd, noise, counts, sums)
+    mean, own = arms_given_effects(mixing, effects_mean, arm_sd, noise, counts, sums)
     shrink = own / arm_sd**2
-    var = own + shrink**2 * np.einsum("kl,lm,km->k", mixing, effects_cov, mixing)
-    return mean, var
+    return mean, own + shrink**2 * np.einsum("kl,lm,km->k", mixing, effects_cov, mixing)

@@ -1,12 +1,12 @@
 """From a budget to an error and back: the curve, and the smallest budget that reaches a target."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bestarm.design.plans import Method, Plan, plan
+from bestarm.design.plans import Method, Plan, checked_budget, checked_costs, plan
 from bestarm.errors import InputError
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import positive, vector
@@ -18,15 +18,17 @@ _RESOLUTION = 0.002
 
 
 def error_curve(
-    model: Gaussian, budgets: ArrayLike | Iterable[float], method: Method = "auto", costs: ArrayLike | None = None
+    model: Gaussian, budgets: ArrayLike | Iterator[float], method: Method = "auto", costs: ArrayLike | None = None
 ) -> NDArray[Any]:
     """The error of the plan for each budget: a table with columns budget, error, stderr, regret, regret_stderr.
 
     A NumPy structured array: `curve["error"]` is a column, and pandas.DataFrame(curve) a frame.
     """
-    rows = []
-    for budget in vector(np.asarray(budgets), "budgets"):
-        made = plan(model, float(budget), method, costs).evaluation
+    given = vector(list(budgets) if isinstance(budgets, Iterator) else budgets, "budgets")
+    price, rows = checked_costs(model, costs), []
+    checked = [checked_budget(b, f"budgets[{i}]", price, costs is None) for i, b in enumerate(given)]
+    for budget in checked:
+        made = plan(model, budget, method, costs).evaluation
         rows.append((budget, made.error.value, made.error.stderr, made.regret.value, made.regret.stderr))
     names = ("budget", "error", "stderr", "regret", "regret_stderr")
     return np.array(rows, dtype=[(name, np.float64) for name in names])
@@ -42,7 +44,7 @@ def budget_for(model: Gaussian, target_error: float, method: Method = "auto", co
     target = float(positive(target_error, "target_error", ndim=0))
     if target >= 1:
         raise InputError(f"target_error is {target:g}; expected a probability below 1")
-    unit = 1.0 if costs is None else float(np.min(positive(costs, "costs")))
+    unit = float(checked_costs(model, costs).min())
 
     def made(budget: float) -> Plan:
         return plan(model, budget, method, costs)

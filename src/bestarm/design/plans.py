@@ -21,9 +21,10 @@ from bestarm.models.covariance import Covariance
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array, broadcast, choice, non_negative, positive, shown
 
-__all__ = ["METHODS", "Plan", "plan"]
+__all__ = ["METHODS", "Plan", "checked_budget", "checked_costs", "plan"]
 
 Method = Literal["auto", "uniform", "heuristic", "g", "bound", "tie", "anchored", "exact"]
+_MOST = 1e15  # evaluations
 _AUTO_ARMS = 60  # up to here "auto" is "anchored"
 _EXACT_ARMS = 50
 _FEW_ARMS = 300  # up to here pairs of arms are looked at one by one, also where they need not be
@@ -88,14 +89,8 @@ def plan(
         α blends the shares with the heuristic's, α·method + (1 − α)·heuristic: the paper's Opt is method "bound"
         with mix 0.5.
     """
-    if not isinstance(model, Gaussian):
-        raise InputError(f"model is {shown(model)}; expected a Gaussian model")
-    if model.batch_shape:
-        raise InputError(f"model has batch axes {model.batch_shape}; expected a single belief")
-    total = float(non_negative(budget, "budget", ndim=0))
-    price = np.ones(model.num_arms) if costs is None else broadcast(positive(costs, "costs"), model.num_arms, "costs")
-    if costs is None and total != np.floor(total):
-        raise InputError(f"budget is {total:g}; expected a whole number of evaluations (or give costs)")
+    price = checked_costs(model, costs)
+    total = checked_budget(budget, "budget", price, costs is None)
     name = choice(method, "method", ("auto", *METHODS))
     blend = None if mix is None else float(non_negative(mix, "mix", ndim=0))
     if blend is not None and blend > 1:
@@ -107,6 +102,26 @@ def plan(
         status = f"{blend:g} of {made.method} and {1 - blend:g} of the heuristic"
         made = replace(made, weights=shares, counts=counts, objective=float("nan"), gap=float("nan"), status=status)
     return made
+
+
+def checked_costs(model: Gaussian, costs: ArrayLike | None) -> Array:
+    """What one evaluation of each arm of a single model costs, (K,)."""
+    if not isinstance(model, Gaussian):
+        raise InputError(f"model is {shown(model)}; expected a Gaussian model")
+    if model.batch_shape:
+        raise InputError(f"model has batch axes {model.batch_shape}; expected a single belief")
+    return broadcast(positive(1.0 if costs is None else costs, "costs"), model.num_arms, "costs")
+
+
+def checked_budget(budget: float, name: str, costs: Array, whole: bool) -> float:
+    """A budget that can be counted out: at most 10¹⁵ evaluations, where every whole number is still exact."""
+    total = float(non_negative(budget, name, ndim=0))
+    if whole and total != np.floor(total):
+        raise InputError(f"{name} is {total:g}; expected a whole number of evaluations (or give costs)")
+    most = _MOST * float(costs.min())
+    if total > most:
+        raise InputError(f"{name} is {total:g}; expected at most {most:g}, {_MOST:.0e} of the cheapest evaluations")
+    return total
 
 
 def _plan(model: Gaussian, budget: float, costs: Array, method: str, solution: Solution, counts: Array) -> Plan:

@@ -30,12 +30,13 @@ from bestarm.validation import Array, IntArray, choice, generator
 __all__ = ["Bound", "error_bound", "pairs"]
 
 _BLOCK = 2_000_000  # pairs held at a time
+_MOST_ARMS = 20_000  # 200 million pairs take about a minute
 _WORK = 4_000_000  # anchored: replicates × points × arms
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Bound(Estimate):
-    """An upper bound on a probability. `value` is the bound itself; printed, it stops at 1 and says so."""
+    """An upper bound on a probability. `value` is the bound itself; shown in any way, it stops at 1 and says so."""
 
     @property
     def vacuous(self) -> bool:
@@ -46,6 +47,9 @@ class Bound(Estimate):
         if self.vacuous and np.ndim(self.value) == 0:
             return f"1 (vacuous: the sum is {float(self.value):.3g})"
         return Estimate.__str__(self)
+
+    def __format__(self, spec: str) -> str:
+        return f"{format(1.0, spec)} (vacuous)" if spec and self.vacuous else Estimate.__format__(self, spec)
 
 
 def error_bound(
@@ -68,6 +72,11 @@ def error_bound(
             f"assumed is given and kind is '{which}'; expected kind 'orthant', which holds for any assumed"
         )
     random = generator(rng)
+    if which != "anchored" and model.num_arms > _MOST_ARMS:
+        raise InputError(
+            f"model has {model.num_arms} arms; expected at most {_MOST_ARMS} for kind '{which}', which looks at every "
+            "pair of them: try 'anchored'"
+        )
     if which == "anchored":
         return _anchored(model, n, random)
     if which == "orthant":

@@ -8,6 +8,7 @@ decision maker assumes, are affine in ρ. In a linear bandit data enter through 
 import numpy as np
 
 from bestarm.error.pairs import residual_sd
+from bestarm.models.covariance import thin_product
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array
 
@@ -51,14 +52,14 @@ class Outcomes:
     def posterior_means(self, normals: Array) -> tuple[Array, Array]:
         """Posterior means under the model, and those that decide, (points, K) each."""
         if self._root is not None:
-            mean = self.mean + normals @ self._root.T
+            mean = self.mean + thin_product(normals, self._root.T)
             return mean, mean
         own, common = np.split(normals, [len(self._measured)], axis=1)
         residual = np.zeros((len(normals), len(self.mean)))
         residual[:, self._measured] = own
         residual *= self._spread
         if self._prior.rank:
-            residual += self._counts * (common @ self._prior.factor.T)
+            residual += self._counts * thin_product(common, self._prior.factor.T)
         mean = self.mean + self._update.shift(residual)
         if self._assumed_mean is None:
             return mean, mean

@@ -4,10 +4,13 @@ These are functions of numbers rather than of a `Gaussian`, because each holds i
 corrected, and by how much it matters, is in docs/errata.md.
 """
 
-import numpy as np
-from numpy.typing import ArrayLike
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from bestarm.error.bounds import Bound, pairs
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bestarm.error.bounds import Bound, error_bound, pairs
 from bestarm.error.exact import checked_counts
 from bestarm.errors import InputError
 from bestarm.models.gaussian import Gaussian
@@ -16,6 +19,7 @@ from bestarm.validation import Array, broadcast, positive, vector
 __all__ = [
     "BOUND_COMPARISON",
     "bayes_elim_bound",
+    "bound_comparison",
     "g_optimal_bound",
     "misspecification_bound",
     "two_arm_lower_bound",
@@ -26,6 +30,26 @@ BOUND_COMPARISON: dict[str, tuple[list[float], list[float]]] = {
     "homogeneous": ([1.0, 1.9, 2.0], [0.3, 0.3, 0.3]),
     "heterogeneous": ([1.0, 1.9, 2.0], [0.1, 0.5, 0.5]),
 }
+
+
+def bound_comparison(
+    weightings: Mapping[str, Callable[[Gaussian, float], ArrayLike]], budgets: ArrayLike
+) -> NDArray[Any]:
+    """The data of that comparison: the paper's bound under each weighting beside BayesElim's, noise 1.
+
+    weightings: for each name a function of model and budget that gives shares of the budget, (3,): how to choose
+    them is not known in this layer. A table with columns setting, weighting, budget, bound, bayes_elim.
+    """
+    rows = []
+    for setting, (mean, sd) in BOUND_COMPARISON.items():
+        model = Gaussian.independent(mean, sd)
+        for weighting, shares in weightings.items():
+            for budget in vector(budgets, "budgets"):
+                ours = error_bound(model, budget * np.asarray(shares(model, float(budget))))
+                theirs = bayes_elim_bound(mean, sd, 1.0, float(budget))
+                rows.append((setting, weighting, budget, ours.value, theirs.value))
+    columns = [("setting", "U16"), ("weighting", "U16"), ("budget", "f8"), ("bound", "f8"), ("bayes_elim", "f8")]
+    return np.array(rows, dtype=columns)
 
 
 def g_optimal_bound(model: Gaussian, counts: ArrayLike, dimension: int, printed: bool = False) -> Bound:

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from bestarm.errors import InputError
 from bestarm.validation import IntArray, choice, listed, shown
 
-__all__ = ["Arms", "Direction"]
+__all__ = ["DEEPEST", "Arms", "Direction"]
 
 Direction = Literal["maximize", "minimize"]
+DEEPEST = 100  # lists and maps inside each other in a payload
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,26 +126,26 @@ def _checked_payloads(payloads: Sequence[Any], count: int) -> tuple[Any, ...]:
     for index, payload in enumerate(listed(payloads, "payloads", count, "values")):
         try:
             own.append(_json_copy(payload))
-        except (TypeError, RecursionError):
+        except TypeError:
             raise InputError(
                 f"payloads[{index}] is {shown(payload)}; expected what JSON can hold (text, numbers, lists, maps "
-                "with text as keys)"
+                f"with text as keys, at most {DEEPEST} inside each other)"
             ) from None
     return tuple(own)
 
 
-def _json_copy(value: Any) -> Any:
+def _json_copy(value: Any, room: int = DEEPEST) -> Any:
     """A deep copy of what JSON can hold; TypeError for anything else."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and _is_unicode(value):
         return str(value)
-    if isinstance(value, int):
+    if isinstance(value, int) and value.bit_length() <= 10_000:  # Python reads and writes no more than 4,300 digits
         return int(value)
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
-    if isinstance(value, list | tuple):
-        return [_json_copy(entry) for entry in value]
-    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-        return {_json_copy(key): _json_copy(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple) and room:
+        return [_json_copy(entry, room - 1) for entry in value]
+    if isinstance(value, dict) and room and all(isinstance(key, str) for key in value):
+        return {_json_copy(key): _json_copy(entry, room - 1) for key, entry in value.items()}
     raise TypeError

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from bestarm.models.covariance import Covariance
+from bestarm.models.covariance import Covariance, thin_product
 from bestarm.validation import Array, IntArray
 
 __all__ = [
@@ -201,7 +201,7 @@ def structured(mean: Array, covariance: Covariance, rng: np.random.Generator) ->
         return _shared(prob[0], mean, covariance.factor, tie), zero, regret[0], zero
     means = np.empty((2, REPLICATES, arms))
     for b, z in enumerate(normal_replicates(points, dim, rng, REPLICATES)):
-        given = mean + z @ factor.T
+        given = mean + thin_product(z, factor.T)
         if lines:
             prob, regret = _along_line(given, slope)
         else:

@@ -4,6 +4,7 @@ Every Gaussian setting of the paper is S = F Fᵀ + diag(D) (docs/notation.md): 
 arms, D is zero for linear bandits, both are there for hierarchical ones. Conditioning keeps the form.
 """
 
+import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,11 +16,12 @@ from scipy import linalg
 from bestarm.errors import InputError, PrecisionWarning
 from bestarm.validation import Array, read_only, shown
 
-__all__ = ["Covariance", "Update", "covariance_root"]
+__all__ = ["Covariance", "Update", "covariance_root", "thin_product"]
 
 # A = I + FᵀWF has condition number at most 1 + trace(FᵀWF). Below this, normal equations lose at most
 # q · 1e6 · 2e-16 of relative accuracy and are used; above it, the QR of the stacked square root.
 _SAFE_TRACE = 1e6
+_PRODUCT = 2**18  # multiplications in one call, beyond which BLAS wakes its threads
 _PROMISED = 1e-6  # relative accuracy of posterior variances, beyond which a PrecisionWarning is due
 
 
@@ -40,7 +42,7 @@ class Update:
             return own
         factor = self.covariance.factor
         if factor.ndim == 2:  # one plan, any number of outcomes: plain matrix products
-            return np.asarray(own + (residual @ self.gain) @ factor.T)
+            return np.asarray(own + thin_product(thin_product(residual, self.gain), factor.T))
         step = np.matmul(residual[..., None, :], self.gain)
         return np.asarray(own + np.matmul(step, np.swapaxes(factor, -1, -2))[..., 0, :])
 
@@ -48,6 +50,9 @@ class Update:
 @dataclass(frozen=True, eq=False)
 class Covariance:
     """S = F Fᵀ + diag(D) over K arms, with optional leading batch axes that broadcast.
+
+    Made by models (`model.covariance`, `model.after(counts)`), which have checked every number; `after` here is the
+    inner loop of everything and checks nothing.
 
     factor: F, (…, K, q), in units of reward; diag: D ≥ 0, (…, K), variances.
     """
@@ -162,6 +167,18 @@ class Covariance:
         return Covariance(factor, diag), along / (t + size)[:, None]
 
 
+def thin_product(many: Array, few: Array) -> Array:
+    """A tall matrix (or a batch of them) times a small one, in slices below BLAS's threshold for threads.
+
+    Waking threads for products this thin, thousands of times, costs up to twenty times the products themselves.
+    """
+    tall = many.reshape(math.prod(many.shape[:-1]), many.shape[-1])
+    rows = max(16, _PRODUCT // max(1, few.size))
+    parts = [tall[start : start + rows] @ few for start in range(0, max(1, len(tall)), rows)]
+    product = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return np.asarray(product.reshape(*many.shape[:-1], few.shape[1]))
+
+
 def _normal_equations(factor: Array, weight: Array) -> tuple[Array, Array]:
     """F L⁻ᵀ from a Cholesky factor of A, for a batch at once."""
     q = factor.shape[-1]
@@ -261,17 +278,25 @@ def covariance_root(cov: ArrayLike, size: int, name: str) -> Array:
         i, j = (int(index) for index in np.unravel_index(int(np.argmax(np.abs(corr - corr.T))), corr.shape))
         raise InputError(f"{name} is not symmetric: [{i}, {j}] is {matrix[i, j]:g} and [{j}, {i}] is {matrix[j, i]:g}")
     corr = (corr + corr.T) / 2
+    values, vectors = np.linalg.eigh(corr)
+    if values[0] < -1e-10 * max(1.0, values[-1]):
+        raise InputError(
+            f"{name} is not positive semi-definite: on the correlation scale its smallest eigenvalue is "
+            f"{values[0]:.3g}; expected at least 0"
+        )
+    kept = values > 1e-15 * size * values[-1]
+    doubt = float(size * np.finfo(float).eps * values[-1] / values[kept][0])
+    if doubt > _PROMISED:
+        warnings.warn(
+            f"{name} is nearly singular: the variance of some combination of its variables, and posterior variances "
+            f"with it, may be off by up to {doubt:.0e} of themselves; choose features in which it is diagonal",
+            PrecisionWarning,
+            stacklevel=3,
+        )
     try:
         root = np.linalg.cholesky(corr)
     except np.linalg.LinAlgError:
         root = None
     if root is None or np.diagonal(root).min() < 1e-7:
-        values, vectors = np.linalg.eigh(corr)
-        if values[0] < -1e-10 * max(1.0, values[-1]):
-            raise InputError(
-                f"{name} is not positive semi-definite: on the correlation scale its smallest eigenvalue is "
-                f"{values[0]:.3g}; expected at least 0"
-            )
-        kept = values > 1e-15 * size * values[-1]
         root = vectors[:, kept] * np.sqrt(values[kept])
     return np.asarray(scale[:, None] * root)

@@ -14,7 +14,10 @@ version 1.2: only true and false are booleans (`NO` is a name), and 1e-3 is a nu
 
 import json
 import math
+import os
 import re
+import shutil
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,12 +26,14 @@ import numpy as np
 import yaml
 
 from bestarm.errors import InputError
+from bestarm.models.arms import DEEPEST
 from bestarm.models.gaussian import Gaussian
-from bestarm.validation import Array, non_negative, positive, shown, spread
+from bestarm.validation import SMALLEST, Array, non_negative, positive, shown, spread
 
 __all__ = ["SCHEMA", "load", "save"]
 
 SCHEMA = 1
+_DEEPEST = DEEPEST + 10  # the document around a payload
 
 
 def save(model: Gaussian, path: str | Path) -> None:
@@ -44,9 +49,29 @@ def save(model: Gaussian, path: str | Path) -> None:
     else:
         text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**20)
     try:
-        target.write_text(text, encoding="utf-8")
+        _model(document)
+    except InputError as error:
+        raise InputError(f"model has numbers that no file may hold: {error}") from None
+    try:
+        _replace(target, text)
     except (OSError, ValueError) as error:
         raise InputError(f"path is {shown(str(target))}; it cannot be written: {_reason(error)}") from None
+
+
+def _replace(target: Path, text: str) -> None:
+    """Write all of the file or nothing: a reader, or a crash, never meets half of one."""
+    if target.exists() and not target.is_file():  # a pipe or a terminal has nothing to keep; a directory is refused
+        target.write_text(text, encoding="utf-8")
+        return
+    target = target.resolve()
+    beside = target.with_name(f".{uuid.uuid4().hex}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        if target.exists():
+            shutil.copymode(target, beside)
+        os.replace(beside, target)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def load(path: str | Path) -> Gaussian:
@@ -61,11 +86,14 @@ def load(path: str | Path) -> Gaussian:
     except (OSError, ValueError) as error:
         raise InputError(f"path is {shown(str(source))}; it cannot be read: {_reason(error)}") from None
     try:
-        if _DEEP.search(text) or _depth(text) > _DEEPEST:
-            raise RecursionError("it is nested too deeply")
-        is_json = source.suffix.lower() == ".json"
-        document = json.loads(text, object_pairs_hook=_distinct) if is_json else yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        if source.suffix.lower() == ".json":
+            document = json.loads(text, object_pairs_hook=_distinct)
+        else:
+            _refuse_deep(text)
+            document = yaml.load(text, Loader=_Loader)
+    except RecursionError:
+        raise InputError(f"{source} cannot be read as a model file: it is nested too deeply") from None
+    except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"{source} cannot be read as a model file: {_reason(error)}") from None
     try:
         return _model(document)
@@ -84,18 +112,15 @@ def _reason(error: Exception) -> str:
     return text if len(text) <= 200 else text[:197] + "..."
 
 
-# libyaml recurses in C: a file nested a hundred thousand deep would end the process, so depth is looked at first
-_DEEPEST = 200
-_DEEP = re.compile(r"(?:[-?][ \t]+){200}")
-
-
-def _depth(text: str) -> int:
-    """How deep brackets and braces are nested, or a little more: those inside strings count too."""
-    depth = deepest = 0
-    for mark in re.findall(r"[][{}]", text):
-        depth = depth + 1 if mark in "[{" else max(depth - 1, 0)
-        deepest = max(deepest, depth)
-    return deepest
+def _refuse_deep(text: str) -> None:
+    """PyYAML builds nested values by recursion in C, where a file nested a hundred thousand deep would end the
+    process; its parser does not recurse, so that depth is looked at first.
+    """
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise RecursionError
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -125,9 +150,9 @@ def _document(model: Gaussian) -> dict[str, Any]:
 
 
 def _spread(sd_key: str, var_key: str, var: float) -> dict[str, float]:
-    """A standard deviation where its square is the variance to the last bit; the variance itself otherwise."""
+    """A standard deviation where it may stand for its square to the last bit; the variance itself otherwise."""
     sd = math.sqrt(var)
-    return {sd_key: sd} if sd * sd == var else {var_key: var}
+    return {sd_key: sd} if sd * sd == var and (sd == 0 or sd >= SMALLEST) else {var_key: var}
 
 
 _TOP = {"bestarm", "family", "direction", "arms", "units", "source"}

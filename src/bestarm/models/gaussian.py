@@ -1,5 +1,6 @@
 """Gaussian arm means with Gaussian rewards: the paper's three settings as one type."""
 
+import math
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -30,6 +31,8 @@ from bestarm.validation import (
 from bestarm.validation import size as checked_size
 
 __all__ = ["Gaussian"]
+
+_MOST_DRAWN = 10**10  # numbers in one sample, 80 GB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -325,7 +328,10 @@ class Gaussian:
         return Gaussian(np.broadcast_to(self.mean, (runs, k)), covariance, self.noise_var, self.arms)
 
     def after(self, counts: ArrayLike) -> Covariance:
-        """The covariance after `counts` evaluations, whatever the rewards turn out to be; counts may be fractions."""
+        """The covariance after `counts` evaluations, whatever the rewards turn out to be; counts may be fractions.
+
+        It has `.var`, `.diff_var(i, j)` and `.dense()`.
+        """
         return self.covariance.after(self._per_arm(non_negative(counts, "counts"), "counts"), self.noise_var).covariance
 
     def _per_arm(self, array: Array, name: str) -> Array:
@@ -349,6 +355,8 @@ class Gaussian:
         """Arm means drawn from the belief, (*size, …, K)."""
         random = generator(rng)
         shape = (*checked_size(size, "size"), *self.batch_shape)
+        if (numbers := math.prod(shape) * max(self.num_arms, self.covariance.rank)) > _MOST_DRAWN:
+            raise InputError(f"size is {shown(size)}, {numbers:.0e} numbers in all; expected at most {_MOST_DRAWN:.0e}")
         z = random.standard_normal((*shape, self.covariance.rank))
         e = random.standard_normal((*shape, self.num_arms))
         return np.asarray(self.mean + self.covariance.root_times(z, e))
