@@ -1,8 +1,8 @@
 """Every policy at every budget of the reference settings: error, rolling against each, and how much budget it saves.
 
 RUNS runs a prior where arms are independent (10,000), STRUCTURED_RUNS elsewhere (2,000); prior seeds 0 to SEEDS - 1
-(5), only 0 for the independent, fixed setting. Differences are paired: the same instances. Results of each prior stay in
-benchmarks/cache (not in git), so that an interrupted run goes on.
+(5), only 0 for the independent, fixed setting. Differences are paired: the same instances. Results of each prior stay
+in benchmarks/cache (not in git), so that an interrupted run goes on.
 """
 
 import os

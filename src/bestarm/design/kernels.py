@@ -1,14 +1,15 @@
 """Loops that NumPy is too slow for: tie plans for many posteriors at once, and greedy designs.
 
-Pure functions of arrays, one run after the other (in parallel where there are cores), compiled by Numba when first
-called. Larger rewards are better in here. What they compute is `tie_weights` and `minimise` of a `PairSum`, to the
-percent that a plan for a batch needs; the tests compare them with those.
+Pure functions of arrays, one run after the other, compiled by Numba when first called. They hold no lock and start no
+threads, so that any executor may run them, forked processes too. Larger rewards are better in here. What they compute
+is `tie_weights` and `minimise` of a `PairSum`, to the percent that a plan for a batch needs; the tests compare them
+with those.
 """
 
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 __all__ = ["error_given_counts", "greedy_design", "tie_shares_independent", "tie_shares_structured"]
 
@@ -87,7 +88,7 @@ def _last_resort(m, var, costs, shares):  # type: ignore[no-untyped-def]
     shares[rival] += 0.5
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def tie_shares_independent(mean, var, noise_var, costs, budget, shares, steps):  # type: ignore[no-untyped-def]
     """Shares of spend (R, K) of the tie plan for each of R beliefs about independent arms; `shares` is the start.
 
@@ -95,7 +96,7 @@ def tie_shares_independent(mean, var, noise_var, costs, budget, shares, steps): 
     n_k = √(π_k v_k/(λ c_k)) − v_k/s_k or 0 (design.tie.ManyTies.majorised).
     """
     runs, arms = mean.shape
-    for r in prange(runs):
+    for r in range(runs):
         kappa = np.empty((arms, arms))
         if arms == 1 or not _ties_independent(mean[r], var[r], kappa):
             _last_resort(mean[r], var[r], costs, shares[r])
@@ -228,14 +229,14 @@ def _ties_along_lines(m, f, d, normals, kappa):  # type: ignore[no-untyped-def]
             now, at = following, until
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def tie_shares_structured(mean, factor, diag, noise_var, costs, budget, shares, steps, normals):  # type: ignore[no-untyped-def]
     """As `tie_shares_independent` for correlated arms: factor (R, K, q), normals (M, 2q + K) shared by all runs.
 
     Multiplicative steps w ← w √(−g), which never increase the objective (THEORY: g_k = −(C L C)_kk / v_k).
     """
     runs, arms, rank = factor.shape
-    for r in prange(runs):
+    for r in range(runs):
         f, d, m = factor[r], diag[r], mean[r]
         var = d.copy()
         for k in range(arms):
@@ -330,7 +331,7 @@ def tie_shares_structured(mean, factor, diag, noise_var, costs, budget, shares, 
         shares[r] = w
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def error_given_counts(mean, factor, diag, noise_var, counts, normals, union):  # type: ignore[no-untyped-def]
     """Expected error of deciding after `counts` (R, K), for each of R beliefs, on the same normals (M, 2q + K + 1).
 
@@ -340,7 +341,7 @@ def error_given_counts(mean, factor, diag, noise_var, counts, normals, union):  
     runs, arms, rank = factor.shape
     points = len(normals)
     out = np.empty((runs, points))
-    for r in prange(runs):
+    for r in range(runs):
         f, d, m = factor[r], diag[r], mean[r]
         a = np.eye(rank)
         t, keep, spread, own = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
@@ -405,12 +406,12 @@ def error_given_counts(mean, factor, diag, noise_var, counts, normals, union):  
     return out
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def greedy_design(gram, alive, budget):  # type: ignore[no-untyped-def]
     """Counts (S, K) of greedy G-optimal designs for S sets of arms; gram: X Xᵀ, (K, K). See gse.greedy_counts."""
     sets, arms = alive.shape
     counts = np.zeros((sets, arms))
-    for s in prange(sets):
+    for s in range(sets):
         inside = np.flatnonzero(alive[s])
         m = len(inside)
         p = np.empty((m, m))

@@ -3,17 +3,17 @@
 import math
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 __all__ = ["chosen_independent"]
 
 
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def chosen_independent(mean, sd, picked):  # type: ignore[no-untyped-def]
     """1 − ∫ f_J ∏_{k≠J} F_k and E max r − m_J in each run, (R,): trapezoidal rule, half the narrowest sd."""
     runs, arms = mean.shape
     error, regret = np.empty(runs), np.empty(runs)
-    for r in prange(runs):
+    for r in range(runs):
         low, high, narrow = -np.inf, -np.inf, np.inf
         for k in range(arms):
             low = max(low, mean[r, k] - 6.5 * sd[r, k])

@@ -1,6 +1,7 @@
 """The names of all policies, in one visible dict: `ba.policy("rolling", stages=24)`."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 from bestarm.errors import InputError
@@ -67,7 +68,7 @@ def policy(name: str, **options: Any) -> Policy:
     make, fixed = POLICIES[name]
     if clash := sorted(fixed.keys() & options.keys()):
         raise InputError(f"{clash[0]} is given and policy is '{name}', which fixes it")
-    known = sorted(make.__dataclass_fields__.keys() - fixed.keys())  # type: ignore[attr-defined]
+    known = [each.name for each in fields(make) if each.name not in fixed]  # type: ignore[arg-type]
     for option in options:
         if option not in known:
             raise InputError(f"{option} is no option of policy '{name}'; expected one of {', '.join(known) or 'none'}")

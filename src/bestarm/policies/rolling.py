@@ -30,12 +30,14 @@ _STAGES, _STRUCTURED_STAGES = 48, 24  # more gained nothing that could be measur
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """number: stages begun. target: counts to reach by the end of this one, (R, K). shares: of the last plan."""
+    """number: stages begun. target: counts to reach by the end of this one, (R, K). shares: of spend, of the last plan,
+    (R, K). planned: counts of the first plan, or of the one in force where it is guarded, (R, K).
+    """
 
     number: int
     target: Array
-    shares: Array | None
-    planned: Array | None  # guarded: counts of the whole plan in force
+    shares: Array
+    planned: Array
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,12 @@ class Rolling:
         return "rolling-guarded" if self.guarded else "rolling"
 
     def start(self, problem: Problem, rng: np.random.Generator) -> State:
-        problem.known_budget(self.name)
+        made = plan(problem.belief, problem.known_budget(self.name), "tie", problem.costs)
         state = hold(problem)
-        planned = None
-        if self.guarded:
-            counts = plan(problem.belief, problem.known_budget(self.name), "tie", problem.costs).counts
-            planned = np.broadcast_to(counts.astype(np.float64), state.counts.shape)
-        return replace(state, memory=_Stage(0, np.zeros_like(state.counts), None, planned))
+        shape = state.counts.shape
+        shares = np.broadcast_to(made.weights, shape)
+        planned = np.broadcast_to(made.counts.astype(np.float64), shape)
+        return replace(state, memory=_Stage(0, np.zeros(shape), shares, planned))
 
     def next(self, state: State, room: float | Array, rng: np.random.Generator) -> tuple[State, Pulls]:
         given = state.counts + state.pending
@@ -98,11 +99,13 @@ class Rolling:
         if state.pending.any():
             ahead = view.covariance.after(state.pending, view.noise_var).covariance
             view = Gaussian(view.mean, ahead, view.noise_var, view.arms)
-        shares = tie_shares(view, np.maximum(left, 1e-9), costs, stage.shares)
         amount = np.minimum(self._amount(problem, stage.number, left, view), left)
-        planned = stage.planned
-        if planned is not None:
-            planned = given + _better(view, costs, planned - given, _part(shares, left, costs))
+        shares, planned = stage.shares, stage.planned
+        if stage.number > 0:  # the first plan was made, and certified, for all runs alike
+            shares = tie_shares(view, np.maximum(left, 1e-9), costs, shares)
+            if self.guarded:
+                planned = given + _better(view, planned - given, _part(shares, left, costs))
+        if self.guarded or (stage.number == 0 and (amount >= left).all()):
             part = _part((planned - given) * costs, amount, costs, planned - given)
         else:
             part = _part(shares, amount, costs)
@@ -129,7 +132,7 @@ def _part(shares: Array, amount: Array, costs: Array, most: Array | None = None)
     return counts if most is None else np.minimum(counts, most)
 
 
-def _better(view: Gaussian, costs: Array, kept: Array, fresh: Array) -> Array:
+def _better(view: Gaussian, kept: Array, fresh: Array) -> Array:
     """In each run the fresh counts if they surely err less than the kept ones, on common draws; else the kept ones."""
     gained = expected_errors(view, kept) - expected_errors(view, fresh)
     mean, stderr = gained.mean(axis=1), gained.std(axis=1, ddof=1) / np.sqrt(gained.shape[1])

@@ -121,7 +121,10 @@ def challenger_draw(mean: Array, covariance: Covariance, leader: IntArray, rng: 
         total = chance.sum(axis=1)
         hopeless = total <= 1e-300
         picked = np.argmax(np.cumsum(chance, axis=1) > (rng.random(len(left)) * total)[:, None], axis=1)
-        picked = np.where(hopeless, np.argmax(height, axis=1), picked)
+        # where even that is certain, the best of the others
+        nearest = np.where(np.isneginf(height.max(axis=1))[:, None], m, height)
+        nearest[rows, lead] = -np.inf
+        picked = np.where(hopeless, np.argmax(nearest, axis=1), picked)
 
         z, e = rng.standard_normal((len(left), part.rank)), rng.standard_normal(m.shape)
         draw = m + part.root_times(z, e)

@@ -20,11 +20,12 @@ from numpy.typing import ArrayLike
 
 from bestarm.error.given import error_given_data
 from bestarm.errors import InputError
+from bestarm.models.belief import checked_single
 from bestarm.policies.contract import Policy, Problem, checked_fit
 from bestarm.policies.registry import policy as named_policy
 from bestarm.simulation.results import Outcome, Results, header, record
 from bestarm.simulation.worlds import FromModel, Truth, truth_of
-from bestarm.validation import Array, IntArray, broadcast, choice, positive, shown
+from bestarm.validation import Array, IntArray, broadcast, choice, positive, shown, vector
 
 __all__ = ["simulate"]
 
@@ -149,7 +150,8 @@ def simulate(
     Ctrl-C returns what is finished; `Results.complete` says whether that is all.
     """
     chosen = _labelled(policies)
-    amounts = [float(b) for b in np.atleast_1d(positive(budgets, "budgets"))]
+    checked_single(model)
+    amounts = [float(b) for b in vector(np.atleast_1d(positive(budgets, "budgets")), "budgets")]
     if len(set(amounts)) < len(amounts):
         raise InputError(f"budgets is {shown(budgets)}; expected distinct numbers")
     amounts.sort()
