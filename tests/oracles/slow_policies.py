@@ -79,12 +79,14 @@ def bayes_gap(model, world, budget, epsilon=1e-5):
     """Hoffman et al., Algorithm 1, line by line, on the joint posterior."""
     belief, pulled = Dense(model, joint=True), []
     arms = len(belief.mean)
-    information = max(budget - arms, 0) * np.mean(1 / model.noise_var) + np.sum(1 / np.diagonal(model.cov))
+    information = max(budget - arms, 0) + np.sum(model.noise_var / np.diagonal(model.cov))
     least, decision = math.inf, 0
     for _ in range(budget):
         m, s = belief.mean, np.sqrt(np.diagonal(belief.cov))
         gaps = [abs(max(m[i] + 3 * s[i] for i in range(arms) if i != k) - (m[k] - 3 * s[k])) for k in range(arms)]
-        hardness = sum(max((gap + epsilon) / 2, epsilon) ** -2 for gap in gaps)
+        hardness = sum(
+            v * max((gap + epsilon) / 2, epsilon) ** -2 for v, gap in zip(model.noise_var, gaps, strict=True)
+        )
         beta = math.sqrt(information / (4 * hardness))
         upper, lower = m + beta * s, m - beta * s
         bounds = [max(upper[i] for i in range(arms) if i != k) - lower[k] for k in range(arms)]
@@ -154,7 +156,7 @@ def bayes_elim(model, world, budget, rng):
         part = budget // rounds + (1 if r >= rounds - budget % rounds else 0)
         now = np.zeros(arms)
         now[alive] = part // len(alive)
-        now[sorted(alive)[: part % len(alive)]] += 1
+        now[sorted(alive, key=lambda k: -order[k])[: part % len(alive)]] += 1
         sums = world.sums(now)
         counts += now
         precision = 1 / model.var + now / model.noise_var

@@ -77,7 +77,7 @@ def test_expected_errors_average_to_the_exact_error(setting):
     rank = model.covariance.rank
     normals = np.random.default_rng(0).standard_normal((4096, 2 * rank + 5))
     m, f, d = model.mean[None], model.covariance.factor[None], model.covariance.diag[None]
-    union = kernels.error_given_counts(m, f, d, model.noise_var, counts, normals, True)[0]
+    union = kernels.error_given_counts(m, f, d, model.noise_var[None], counts, normals, True)[0]
     bound = ba.error_bound(model, counts[0], "anchored")
     assert abs(union.mean() - float(bound.value)) < 4.5 * union.std() / 64
 

@@ -26,13 +26,14 @@ def tie_shares(belief: Gaussian, budget: Array, costs: Array, start: Array | Non
     runs, arms = mean.shape
     shares = np.full((runs, arms), 1 / arms) if start is None else start.copy()
     diag = np.ascontiguousarray(np.broadcast_to(belief.covariance.diag, (runs, arms)))
+    noise_var = np.broadcast_to(belief.noise_var, (runs, arms))
     rank = belief.covariance.rank
     if rank == 0:
-        kernels.tie_shares_independent(mean, diag, belief.noise_var, costs, budget, shares, _STEPS)
+        kernels.tie_shares_independent(mean, diag, noise_var, costs, budget, shares, _STEPS)
         return shares
     factor = np.ascontiguousarray(np.broadcast_to(belief.covariance.factor, (runs, arms, rank)))
     normals = _normals(_DRAWS, 2 * rank + arms)
-    kernels.tie_shares_structured(mean, factor, diag, belief.noise_var, costs, budget, shares, _STEPS, normals)
+    kernels.tie_shares_structured(mean, factor, diag, noise_var, costs, budget, shares, _STEPS, normals)
     return shares
 
 
@@ -55,5 +56,6 @@ def expected_errors(belief: Gaussian, counts: Array, points: int = 256) -> Array
     diag = np.ascontiguousarray(np.broadcast_to(belief.covariance.diag, (runs, arms)))
     factor = np.ascontiguousarray(np.broadcast_to(belief.covariance.factor, (runs, arms, rank)))
     normals = _normals(points, 2 * rank + arms + 1)
-    out: Array = kernels.error_given_counts(mean, factor, diag, belief.noise_var, counts, normals, False)
+    noise_var = np.broadcast_to(belief.noise_var, (runs, arms))
+    out: Array = kernels.error_given_counts(mean, factor, diag, noise_var, counts, normals, False)
     return out

@@ -92,6 +92,7 @@ def _last_resort(m, var, costs, shares):  # type: ignore[no-untyped-def]
 def tie_shares_independent(mean, var, noise_var, costs, budget, shares, steps):  # type: ignore[no-untyped-def]
     """Shares of spend (R, K) of the tie plan for each of R beliefs about independent arms; `shares` is the start.
 
+    mean, var, noise_var: (R, K).
     Each step minimises Σ π_k C_k(n_k), a bound from above that touches the objective, in closed form:
     n_k = √(π_k v_k/(λ c_k)) − v_k/s_k or 0 (design.tie.ManyTies.majorised).
     """
@@ -103,18 +104,18 @@ def tie_shares_independent(mean, var, noise_var, costs, budget, shares, steps): 
             continue
         prior = np.empty(arms)
         for k in range(arms):
-            prior[k] = noise_var[k] / var[r, k] if var[r, k] > 0 else np.inf
+            prior[k] = noise_var[r, k] / var[r, k] if var[r, k] > 0 else np.inf
         n = shares[r] * budget[r] / costs
         left, root, level = np.empty(arms), np.empty(arms), np.empty(arms)
         for _ in range(steps):
             for k in range(arms):
-                left[k] = noise_var[k] / (prior[k] + n[k]) if prior[k] < np.inf else 0.0
+                left[k] = noise_var[r, k] / (prior[k] + n[k]) if prior[k] < np.inf else 0.0
             for k in range(arms):
                 pull = 0.0
                 for j in range(arms):
                     if kappa[k, j] > 0:
                         pull += kappa[k, j] / math.sqrt(left[k] + left[j])
-                root[k] = math.sqrt(0.5 * pull * noise_var[k] / costs[k])
+                root[k] = math.sqrt(0.5 * pull * noise_var[r, k] / costs[k])
                 level[k] = prior[k] / root[k] if root[k] > 0 else np.inf
             order = np.argsort(level)
             spent, slope, price = budget[r], 0.0, 0.0
@@ -269,8 +270,8 @@ def tie_shares_structured(mean, factor, diag, noise_var, costs, budget, shares, 
             a = np.eye(rank)
             for k in range(arms):
                 n = w[k] * budget[r] / costs[k]
-                t[k] = noise_var[k] + n * d[k]
-                keep[k] = noise_var[k] / t[k]
+                t[k] = noise_var[r, k] + n * d[k]
+                keep[k] = noise_var[r, k] / t[k]
                 own[k] = keep[k] * d[k]
                 if n > 1e-9:
                     for p in range(rank):
@@ -314,7 +315,7 @@ def tie_shares_structured(mean, factor, diag, noise_var, costs, budget, shares, 
                     for q in range(rank):
                         inner += middle[p, q] * left[k, q]
                     g += inner * left[k, p]
-                g = max(g, 0.0) / (noise_var[k] * costs[k])
+                g = max(g, 0.0) / (noise_var[r, k] * costs[k])
                 t[k] = g
                 total += w[k] * g
                 gap = max(gap, g)
@@ -347,8 +348,8 @@ def error_given_counts(mean, factor, diag, noise_var, counts, normals, union):  
         t, keep, spread, own = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
         for k in range(arms):
             n = counts[r, k]
-            t[k] = noise_var[k] + n * d[k]
-            keep[k] = noise_var[k] / t[k]
+            t[k] = noise_var[r, k] + n * d[k]
+            keep[k] = noise_var[r, k] / t[k]
             own[k] = keep[k] * d[k]
             spread[k] = math.sqrt(n * t[k])
             for p in range(rank):

@@ -1,14 +1,16 @@
 """What every family of models answers: the seam between what is believed and all that is done with it."""
 
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bestarm.errors import InputError
-from bestarm.models.arms import Arms
-from bestarm.validation import Array, shown
+from bestarm.models.arms import Arms, Direction
+from bestarm.validation import Array, IntArray, generator, real_array, shown, whole
 
-__all__ = ["Belief", "checked_single"]
+__all__ = ["Belief", "OverArms", "checked_single"]
 
 Model = TypeVar("Model")
 
@@ -54,3 +56,134 @@ def checked_single(model: Model, name: str = "model") -> Model:
     if model.batch_shape:
         raise InputError(f"{name} has batch axes {model.batch_shape}; expected a single belief")
     return model
+
+
+class OverArms:
+    """What all families share: their arms, and evidence checked once, where it enters.
+
+    What differs is in the hooks at the end: which rewards there can be, what of them matters, Bayes' rule, and how a
+    reward is drawn.
+    """
+
+    arms: Arms
+    independent_arms: ClassVar[bool] = False  # whatever the parameters: each arm has a belief of its own
+    exact: ClassVar[bool] = True  # the posterior is the posterior, not an approximation of it
+    moments: ClassVar[int] = 1  # what matters of rewards: their sum, or with 2 their squares' sum as well
+
+    if TYPE_CHECKING:
+
+        @property
+        def mean(self) -> Array: ...
+
+        @property
+        def batch_shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def num_arms(self) -> int:
+        return self.arms.count
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.arms.names
+
+    @property
+    def payloads(self) -> tuple[Any, ...] | None:
+        return self.arms.payloads
+
+    @property
+    def direction(self) -> Direction:
+        return self.arms.direction
+
+    @property
+    def best(self) -> int | IntArray:
+        """The arm that the mean rule picks: largest mean, or smallest when minimising; ties to the lowest index."""
+        picked = np.argmax(self.arms.sign * self.mean, axis=-1)
+        return int(picked) if picked.ndim == 0 else picked
+
+    # ------------------------------------------------------------------ evidence
+
+    def update(self, arms: ArrayLike | str | Sequence[str | int], rewards: ArrayLike) -> Self:
+        """The posterior after raw observations: `rewards[t]` came from `arms[t]` (an index or a name)."""
+        index = np.atleast_1d(self.arms.index(arms))
+        values = np.atleast_1d(real_array(rewards, "rewards"))
+        if index.ndim != 1 or index.shape != values.shape:
+            raise InputError(
+                f"arms has shape {index.shape} and rewards has shape {values.shape}; expected one reward per arm pulled"
+            )
+        self._check_rewards(values)
+        counts, *powers = (
+            np.bincount(index, weights=values**p, minlength=self.num_arms).astype(np.float64)
+            for p in range(self.moments + 1)
+        )
+        return self._conditioned(counts, powers[0] if self.moments == 1 else np.stack(powers, axis=-1))
+
+    def condition(self, counts: ArrayLike, sums: ArrayLike) -> Self:
+        """The posterior after `counts[k]` evaluations of arm k whose rewards add up to `sums[k]`; (…, K) each."""
+        n, s = self._checked_sums(counts, sums, "sums")
+        self._check_totals(n, s)
+        return self._conditioned(n, s)
+
+    def _checked_sums(self, counts: ArrayLike, sums: ArrayLike, name: str) -> tuple[Array, Array]:
+        n = self._per_arm(whole(counts, "counts"), "counts")
+        s = self._per_arm(real_array(sums, name), name)
+        if n.shape[:-1] != s.shape[:-1] and n.ndim > 1 and s.ndim > 1:
+            raise InputError(f"counts has shape {n.shape} and {name} has shape {s.shape}; expected shapes that agree")
+        stray = (n == 0) & (s != 0)
+        if stray.any():
+            *_, k = np.unravel_index(int(np.argmax(stray)), stray.shape)
+            raise InputError(f"{name} is not 0 for arm {self.names[k]!r}, which counts says was never evaluated")
+        return n, s
+
+    def _per_arm(self, array: Array, name: str) -> Array:
+        if array.ndim == 0 or array.shape[-1] != self.num_arms:
+            raise InputError(f"{name} has shape {array.shape}; expected one number per arm ({self.num_arms})")
+        try:
+            np.broadcast_shapes(array.shape[:-1], self.batch_shape)
+        except ValueError:
+            raise InputError(
+                f"{name} has shape {array.shape}; expected leading axes that broadcast with {self.batch_shape}"
+            ) from None
+        return array
+
+    # ------------------------------------------------------------------ worlds
+
+    def sample_rewards(self, means: ArrayLike, arms: ArrayLike | str | Sequence[str | int], rng: Any = None) -> Array:
+        """One reward for each of `arms`, in a world where the arm means are `means`, (…, K).
+
+        arms: (T,) pulls the same arms in every world; (…, T) as the worlds have it. Returns (…, T), or a number
+        for one arm in one world.
+        """
+        world = real_array(means, "means")
+        if world.ndim == 0 or world.shape[-1] != self.num_arms:
+            raise InputError(f"means has shape {world.shape}; expected one number per arm ({self.num_arms})")
+        index = self.arms.index(arms)
+        pulls = np.atleast_1d(index)
+        try:
+            lead = np.broadcast_shapes(world.shape[:-1], pulls.shape[:-1])
+        except ValueError:
+            raise InputError(
+                f"arms has shape {index.shape}; expected leading axes as means has, {world.shape}"
+            ) from None
+        level = np.take_along_axis(
+            np.broadcast_to(world, (*lead, self.num_arms)),
+            np.broadcast_to(pulls, (*lead, pulls.shape[-1])),
+            axis=-1,
+        )
+        rewards = self._one_reward(level, pulls, generator(rng))
+        return rewards[..., 0] if index.ndim == 0 else rewards
+
+    # ------------------------------------------------------------------ hooks
+
+    def _check_rewards(self, rewards: Array) -> None:
+        """Refuse rewards that there cannot be."""
+
+    def _check_totals(self, counts: Array, sums: Array) -> None:
+        """Refuse sums that so many rewards cannot have."""
+
+    def _conditioned(self, counts: Array, sums: Array) -> Self:
+        """As `condition`, unchecked: the inner loop of every simulation."""
+        raise NotImplementedError
+
+    def _one_reward(self, means: Array, arms: IntArray, rng: np.random.Generator) -> Array:
+        """One reward each of arms with these means; arms has the shape of means, or its last axis."""
+        raise NotImplementedError

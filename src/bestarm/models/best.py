@@ -23,6 +23,7 @@ __all__ = [
     "FINE",
     "REPLICATES",
     "Rule",
+    "cells",
     "envelope",
     "independent",
     "normal_replicates",
@@ -108,7 +109,7 @@ def _range(at: Array, sd: Array, rule: Rule) -> tuple[Array, Array, Array]:
 def _integrals(at: Array, sd: Array, low: Array, high: Array, best: IntArray, rule: Rule) -> tuple[Array, Array]:
     """∫ f_j ∏_{k≠j} F_k for every arm and ∫ (F_best − ∏ F_k), both from low to high, of each row."""
     prob, excess = np.zeros(at.shape), np.zeros(len(at))
-    for owner, x, weight in _nodes(low, high, at, sd, rule):
+    for owner, x, weight in cells(low, high, at, sd, rule):
         m, s = at[owner][:, None, :], sd[owner][:, None, :]
         still = s == 0
         unit = np.where(still, 1.0, s)
@@ -127,13 +128,13 @@ def shared_nodes(mean: Array, sd: Array, rule: Rule = FINE) -> tuple[Array, Arra
     """Nodes and weights on which every integral over the best of independent arms (K,) may be taken."""
     at, spread = mean[None], sd[None]
     low, high, _ = _range(at, spread, rule)
-    parts = [(x.ravel(), weight.ravel()) for _, x, weight in _nodes(low, high, at, spread, rule)]
+    parts = [(x.ravel(), weight.ravel()) for _, x, weight in cells(low, high, at, spread, rule)]
     if not parts:
         return np.zeros(0), np.zeros(0)
     return np.concatenate([x for x, _ in parts]), np.concatenate([weight for _, weight in parts])
 
 
-def _nodes(low: Array, high: Array, mean: Array, sd: Array, rule: Rule) -> Iterator[tuple[IntArray, Array, Array]]:
+def cells(low: Array, high: Array, mean: Array, sd: Array, rule: Rule) -> Iterator[tuple[IntArray, Array, Array]]:
     """Nodes and weights on [low, high] of every row: (row of each cell, nodes (cells, order), weights)."""
     node, weight = np.polynomial.legendre.leggauss(rule.order)
     owner = np.flatnonzero(high > low)

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from bestarm.errors import InputError
 from bestarm.estimate import Estimate
 from bestarm.models import best
-from bestarm.models.arms import Arms, Direction
+from bestarm.models.arms import Arms
+from bestarm.models.belief import OverArms
 from bestarm.models.covariance import Covariance, covariance_root
 from bestarm.validation import (
     Array,
@@ -26,7 +27,6 @@ from bestarm.validation import (
     shown,
     spread,
     vector,
-    whole,
 )
 from bestarm.validation import size as checked_size
 
@@ -36,14 +36,14 @@ _MOST_DRAWN = 10**10  # numbers in one sample, 80 GB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gaussian:
+class Gaussian(OverArms):
     """A belief about K arm means, r ~ N(m, S) with S = F Fᵀ + diag(D), and rewards Y ~ N(r_k, v_k).
 
     Prior and posterior alike: conditioning returns another `Gaussian`. Build one with `independent`, `linear` or
     `hierarchical`; the fields below are for code that works on many beliefs at once, where leading batch axes
     broadcast (a fixed plan over R runs has R means and one covariance).
 
-    mean: m, (…, K). covariance: F and D. noise_var: v > 0, (K,). arms: names, payloads, direction.
+    mean: m, (…, K). covariance: F and D. noise_var: v > 0, (…, K). arms: names, payloads, direction.
     """
 
     mean: Array
@@ -172,22 +172,6 @@ class Gaussian:
     # ------------------------------------------------------------------ what is believed
 
     @property
-    def num_arms(self) -> int:
-        return self.arms.count
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.arms.names
-
-    @property
-    def payloads(self) -> tuple[Any, ...] | None:
-        return self.arms.payloads
-
-    @property
-    def direction(self) -> Direction:
-        return self.arms.direction
-
-    @property
     def noise(self) -> Array:
         """Standard deviation of one evaluation of each arm, (K,)."""
         return np.sqrt(self.noise_var)
@@ -195,9 +179,9 @@ class Gaussian:
     @property
     def batch_shape(self) -> tuple[int, ...]:
         """The leading axes; () for a single belief."""
-        return np.broadcast_shapes(
-            self.mean.shape[:-1], self.covariance.factor.shape[:-2], self.covariance.diag.shape[:-1]
-        )
+        own = self.covariance
+        shapes = self.mean.shape[:-1], own.factor.shape[:-2], own.diag.shape[:-1], self.noise_var.shape[:-1]
+        return np.broadcast_shapes(*shapes)
 
     @property
     def var(self) -> Array:
@@ -208,12 +192,6 @@ class Gaussian:
     def cov(self) -> Array:
         """The K×K covariance of the arm means. Computed on request; nothing else needs it."""
         return self.covariance.dense()
-
-    @property
-    def best(self) -> int | IntArray:
-        """The arm that the mean rule picks: largest mean, or smallest when minimising; ties to the lowest index."""
-        picked = np.argmax(self.arms.sign * self.mean, axis=-1)
-        return int(picked) if self.mean.ndim == 1 else picked
 
     def prob_best(self, rng: Any = 0) -> Estimate:
         """Chance of each arm to be the best, (…, K); a tie for best is split evenly.
@@ -259,32 +237,6 @@ class Gaussian:
         return Estimate(prob, prob_se), Estimate(regret, regret_se)
 
     # ------------------------------------------------------------------ evidence
-
-    def update(self, arms: ArrayLike | str | Sequence[str | int], rewards: ArrayLike) -> "Gaussian":
-        """The posterior after raw observations: `rewards[t]` came from `arms[t]` (an index or a name)."""
-        index = np.atleast_1d(self.arms.index(arms))
-        values = np.atleast_1d(real_array(rewards, "rewards"))
-        if index.ndim != 1 or index.shape != values.shape:
-            raise InputError(
-                f"arms has shape {index.shape} and rewards has shape {values.shape}; expected one reward per arm pulled"
-            )
-        counts = np.bincount(index, minlength=self.num_arms).astype(np.float64)
-        sums = np.bincount(index, weights=values, minlength=self.num_arms).astype(np.float64)
-        return self._conditioned(counts, sums)
-
-    def condition(self, counts: ArrayLike, sums: ArrayLike) -> "Gaussian":
-        """The posterior after `counts[k]` evaluations of arm k whose rewards add up to `sums[k]`; (…, K) each."""
-        n, s = (
-            self._per_arm(whole(counts, "counts"), "counts"),
-            self._per_arm(real_array(sums, "sums"), "sums"),
-        )
-        if n.shape[:-1] != s.shape[:-1] and n.ndim > 1 and s.ndim > 1:
-            raise InputError(f"counts has shape {n.shape} and sums has shape {s.shape}; expected shapes that agree")
-        stray = (n == 0) & (s != 0)
-        if stray.any():
-            *_, k = np.unravel_index(int(np.argmax(stray)), stray.shape)
-            raise InputError(f"sums is not 0 for arm {self.names[k]!r}, which counts says was never evaluated")
-        return self._conditioned(n, s)
 
     def _conditioned(self, counts: Array, sums: Array) -> "Gaussian":
         """As `condition`, unchecked and for real counts: the inner loop of every simulation."""
@@ -334,17 +286,6 @@ class Gaussian:
         """
         return self.covariance.after(self._per_arm(non_negative(counts, "counts"), "counts"), self.noise_var).covariance
 
-    def _per_arm(self, array: Array, name: str) -> Array:
-        if array.ndim == 0 or array.shape[-1] != self.num_arms:
-            raise InputError(f"{name} has shape {array.shape}; expected one number per arm ({self.num_arms})")
-        try:
-            np.broadcast_shapes(array.shape[:-1], self.batch_shape)
-        except ValueError:
-            raise InputError(
-                f"{name} has shape {array.shape}; expected leading axes that broadcast with {self.batch_shape}"
-            ) from None
-        return array
-
     def gaussian(self) -> "Gaussian":
         """The Gaussian view of a belief, which plans are made on: of a Gaussian, itself."""
         return self
@@ -361,31 +302,6 @@ class Gaussian:
         e = random.standard_normal((*shape, self.num_arms))
         return np.asarray(self.mean + self.covariance.root_times(z, e))
 
-    def sample_rewards(self, means: ArrayLike, arms: ArrayLike | str | Sequence[str | int], rng: Any = None) -> Array:
-        """One reward for each of `arms`, in a world where the arm means are `means`, (…, K).
-
-        arms: (T,) pulls the same arms in every world; (…, T) as the worlds have it. Returns (…, T), or a number
-        for one arm in one world.
-        """
-        world = real_array(means, "means")
-        if world.ndim == 0 or world.shape[-1] != self.num_arms:
-            raise InputError(f"means has shape {world.shape}; expected one number per arm ({self.num_arms})")
-        index = self.arms.index(arms)
-        pulls = np.atleast_1d(index)
-        try:
-            lead = np.broadcast_shapes(world.shape[:-1], pulls.shape[:-1])
-        except ValueError:
-            raise InputError(
-                f"arms has shape {index.shape}; expected leading axes as means has, {world.shape}"
-            ) from None
-        level = np.take_along_axis(
-            np.broadcast_to(world, (*lead, self.num_arms)),
-            np.broadcast_to(pulls, (*lead, pulls.shape[-1])),
-            axis=-1,
-        )
-        rewards = level + self.noise[pulls] * generator(rng).standard_normal(level.shape)
-        return rewards[..., 0] if index.ndim == 0 else rewards
-
     def sample_sums(self, means: Array, counts: Array, rng: np.random.Generator) -> Array:
         """Sums of `counts` rewards of each arm at once, in worlds with these arm means: (R, K) or (K,) counts."""
         if counts.ndim > 1:
@@ -398,8 +314,7 @@ class Gaussian:
         return sums
 
     def _one_reward(self, means: Array, arms: IntArray, rng: np.random.Generator) -> Array:
-        """One reward in each run, of arms with these means."""
-        return np.asarray(means + np.sqrt(self.noise_var)[arms] * rng.standard_normal(len(arms)))
+        return np.asarray(means + np.sqrt(self.noise_var)[arms] * rng.standard_normal(means.shape))
 
     def __repr__(self) -> str:
         rank = f", rank {self.covariance.rank}" if self.covariance.rank else ", independent"

@@ -104,9 +104,9 @@ def _settle(state: State) -> State:
 
     def allocate(now: int, state: State) -> Array:
         alive = state.memory.alive
-        weights = alive * shares
+        weights = alive * shares * (1 + 1e-6 * state.memory.order)  # a random order settles equal remainders
         # where a plan wants nothing of the arms still in, they share alike
-        weights = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, alive)
+        weights = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, alive * (1 + 1e-6 * state.memory.order))
         return share_out(weights, parts[now])
 
     return rounds.settle(state, len(parts), keep, allocate, _round_means)

@@ -3,8 +3,9 @@
 Hoffman, Shahriari, de Freitas (AISTATS 2014), Algorithm 1. With U, L = m̂ ± βŝ and B_k = max_{i≠k} U_i − L_k:
 J = argmin B, j = argmax_{k≠J} U_k, evaluate whichever has the larger ŝ; decide for the J of the step of least B_J.
 β² = ((T − K)/σ² + κ/η²)/(4H_ε), where κ/η² = Σ_k 1/Var(r_k) is the prior's (η²‖x_k‖² is the prior variance of arm k),
-H_ε = Σ_k max((Δ_k + ε)/2, ε)⁻², and the gaps Δ are estimated at every step from m̂ ± 3ŝ. Starts from the prior. Ties go
-to J and to the lowest index. (T − K) is taken as 0 for budgets below K.
+H_ε = Σ_k max((Δ_k + ε)/2, ε)⁻², and the gaps Δ are estimated at every step from m̂ ± 3ŝ. With noise v_k of its own for
+each arm: β² = (T − K + Σ v_k/Var(r_k))/(4 Σ v_k H_k), the same where all are equal. Starts from the prior. Ties go to J
+and to the lowest index. (T − K) is taken as 0 for budgets below K.
 """
 
 from dataclasses import dataclass, replace
@@ -33,21 +34,21 @@ class BayesGap:
 
     def start(self, problem: Problem, rng: np.random.Generator) -> State:
         belief = problem.belief.gaussian()
-        prior = belief.var[belief.var > 0]
+        varies = belief.var > 0
         evaluations = max(problem.known_budget(self.name) - problem.num_arms, 0.0)
-        information = evaluations * float(np.mean(1 / belief.noise_var)) + float((1 / prior).sum())
+        information = evaluations + float((belief.noise_var[varies] / belief.var[varies]).sum())
         nothing = np.full(problem.runs, np.inf), np.zeros(problem.runs, dtype=np.intp)
         return hold(problem, belief, (information, *nothing))
 
     def next(self, state: State, room: float | Array, rng: np.random.Generator) -> tuple[State, Pulls]:
-        return state, Pulls(arms=self._look(state)[2])
-
-    def observe(self, state: State, pulls: Pulls, sums: Array) -> State:
-        bound, leader, _ = self._look(state)
+        bound, leader, arm = self._look(state)
         information, least, decision = state.memory
         better = bound < least
         memory = (information, np.where(better, bound, least), np.where(better, leader, decision))
-        return replace(absorb(state, pulls, sums), memory=memory)
+        return replace(state, memory=memory), Pulls(arms=arm)
+
+    def observe(self, state: State, pulls: Pulls, sums: Array) -> State:
+        return absorb(state, pulls, sums)
 
     def recommend(self, state: State) -> IntArray:
         _, least, decision = state.memory
@@ -62,7 +63,7 @@ class BayesGap:
             zero = np.zeros(len(mean), dtype=np.intp)
             return np.zeros(len(mean)), zero, zero
         gaps = np.abs(_others_highest(mean + 3 * sd)[0] - (mean - 3 * sd))
-        hardness = (np.maximum((gaps + self.epsilon) / 2, self.epsilon) ** -2.0).sum(axis=1)
+        hardness = (np.maximum((gaps + self.epsilon) / 2, self.epsilon) ** -2.0) @ state.belief.noise_var
         reach = np.sqrt(state.memory[0] / (4 * hardness))[:, None] * sd
         highest, first, second = _others_highest(mean + reach)
         bound = highest - (mean - reach)

@@ -4,8 +4,9 @@ Azizi, Kveton, Ghavamzadeh (IJCAI 2022), Algorithm 1 with η = 2: ⌈log2 K⌉ r
 in, features projected to the directions that they span, least squares on that round's rewards alone; the better half
 stays. Designs: "g", the G-optimal one (theirs by Frank-Wolfe; here by multiplicative steps, whose limit is the same by
 Kiefer and Wolfowitz), and "greedy", evaluation by evaluation (their GSE-Lin-Greedy). Frequentist: it knows the
-features, not the prior. Predictions and designs do not depend on the basis of the features, so the columns of F serve.
-Whole counts by largest remainder; ties are broken at random.
+features, not the prior. Least squares and G-optimal designs do not depend on the basis of the features; the greedy
+design, which starts from A = I, does: features are taken in the basis in which Σ x_k x_kᵀ = (K/d) I, so that no prior
+leaks in. Whole counts by largest remainder; ties are broken at random.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from bestarm.validation import Array, IntArray
 
 __all__ = ["GSE", "g_optimal_shares", "greedy_counts"]
 
-_STEPS = 60  # multiplicative steps: within a percent of the optimum, less than rounding moves it
+_STEPS = 60  # multiplicative steps: within three percent of the optimum, less than rounding moves it
 _RIDGE = 1e-9  # stands for the projection: directions that no arm of the round has carry nothing
 
 
@@ -45,7 +46,9 @@ class GSE:
             raise InputError(
                 "policy is 'gse' and model is not linear; expected arms with features, or try 'sh' or 'tie'"
             )
-        x = view.covariance.factor / np.sqrt(np.mean(view.covariance.var))
+        left, size, _ = np.linalg.svd(view.covariance.factor, full_matrices=False)
+        kept = size > 1e-9 * size[0]
+        x = left[:, kept] * np.sqrt(problem.num_arms / kept.sum())
         # the mean may have a part that no feature explains (a fixed offset): least squares is about the rest
         coefficients = np.linalg.lstsq(x, view.mean, rcond=None)[0]
         offset = view.mean - x @ coefficients

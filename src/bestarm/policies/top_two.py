@@ -59,7 +59,7 @@ class TopTwo:
                 cost = transport(mean, covariance, leader)
                 if self.rule == "ts-tci":
                     with np.errstate(divide="ignore"):
-                        cost += np.log(view.noise_var / covariance.var)
+                        cost += np.log(np.broadcast_to(view.noise_var, belief.mean.shape)[doubted] / covariance.var)
                 cost[np.arange(len(leader)), leader] = np.inf
                 arms[doubted] = _least(cost, rng) if self.rule == "t3c" else np.argmin(cost, axis=1)
         return state, Pulls(arms=arms)
