@@ -18,11 +18,15 @@ from bestarm import policies
 from bestarm.design.budget import budget_for, error_curve
 from bestarm.design.plans import Plan, plan
 from bestarm.error.bounds import Bound, error_bound
-from bestarm.error.exact import Evaluation, error_probability, evaluate
+from bestarm.error.evaluate import error_probability, evaluate
+from bestarm.error.evaluation import Evaluation
 from bestarm.errors import BestarmError, InputError, PrecisionWarning
 from bestarm.estimate import Estimate
+from bestarm.models.bernoulli import Bernoulli
 from bestarm.models.files import load, save
 from bestarm.models.gaussian import Gaussian
+from bestarm.models.logistic import Logistic
+from bestarm.models.unknown_noise import UnknownNoise
 from bestarm.policies.registry import policy
 from bestarm.simulation.engine import simulate
 from bestarm.simulation.results import Results
@@ -32,6 +36,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Gaussian",
+    "Bernoulli",
+    "Logistic",
+    "UnknownNoise",
     "Estimate",
     "plan",
     "budget_for",

@@ -1,5 +1,6 @@
 """Checks at the boundary: every public argument passes through one of these exactly once."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
@@ -15,6 +16,7 @@ __all__ = [
     "Array",
     "IntArray",
     "broadcast",
+    "checked_sample_shape",
     "choice",
     "generator",
     "listed",
@@ -146,6 +148,17 @@ def size(value: int | tuple[int, ...] | None, name: str) -> tuple[int, ...]:
         if isinstance(part, bool) or not isinstance(part, int | np.integer) or part < 0:
             raise InputError(f"{name} is {shown(value)}; expected a whole number or a tuple of whole numbers")
     return tuple(int(part) for part in parts)
+
+
+MOST_DRAWN = 10**10  # numbers in one sample, 80 GB
+
+
+def checked_sample_shape(value: int | tuple[int, ...] | None, each: tuple[int, ...], per: int = 1) -> tuple[int, ...]:
+    """The shape (*size, *each) of a sample that memory can hold; `per` numbers go into each of its entries."""
+    shape = (*size(value, "size"), *each)
+    if (numbers := math.prod(shape) * per) > MOST_DRAWN:
+        raise InputError(f"size is {shown(value)}, {numbers:.0e} numbers in all; expected at most {MOST_DRAWN:.0e}")
+    return shape
 
 
 def listed(value: object, name: str, count: int, what: str) -> list[Any]:

@@ -4,11 +4,15 @@ from functools import cache
 
 import numpy as np
 
+from bestarm.models.belief import Belief
+from bestarm.models.bernoulli import Bernoulli
 from bestarm.models.best import normal_replicates
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array
 
-__all__ = ["expected_errors", "tie_shares"]
+__all__ = ["expected_errors", "gain_of_one", "tie_shares"]
+
+_OUTCOMES = 7  # Gauss-Hermite nodes for what one evaluation may say
 
 _DRAWS = 64  # four times as many draws and three times as many steps changed no error that could be measured
 _STEPS = 8
@@ -59,3 +63,37 @@ def expected_errors(belief: Gaussian, counts: Array, points: int = 256) -> Array
     noise_var = np.broadcast_to(belief.noise_var, (runs, arms))
     out: Array = kernels.error_given_counts(mean, factor, diag, noise_var, counts, normals, False)
     return out
+
+
+def gain_of_one(belief: Belief) -> Array:
+    """How much one more evaluation of each arm lowers the expected error of deciding right after it, (R, K).
+
+    For independent arms, of Gaussian views with the exact outcomes of yes/no rewards. 0 where no outcome of a single
+    evaluation changes the decision: the error is then the same on average.
+    """
+    from bestarm.error import kernels
+
+    view = belief.gaussian()
+    if view.num_arms == 1:
+        return np.zeros(view.mean.shape)
+    mean, var, noise = np.broadcast_arrays(view.arms.sign * view.mean, view.covariance.diag, view.noise_var)
+    weight, new_mean, new_var = _outcomes(belief, mean, var, noise)
+    ranked = np.sort(mean, axis=1)
+    is_best = mean == ranked[:, -1:]
+    turns = np.where(is_best[:, :, None], new_mean < ranked[:, -2, None, None], new_mean > ranked[:, -1, None, None])
+    gain: Array = kernels.gains_independent(mean, np.sqrt(var), weight, new_mean, np.sqrt(new_var), turns.any(axis=2))
+    return gain
+
+
+def _outcomes(belief: Belief, mean: Array, var: Array, noise: Array) -> tuple[Array, Array, Array]:
+    """What one evaluation of each arm may lead to: chances, and its mean and variance then, (R, K, Z) each."""
+    if isinstance(belief, Bernoulli):
+        a, b = (part[:, :, None] for part in belief.upright)
+        worth = a + b
+        after = (a + np.array([1.0, 0.0])) / (worth + 1)
+        return np.concatenate([a, b], axis=2) / worth, after, after * (1 - after) / (worth + 2)
+    node, weight = np.polynomial.hermite_e.hermegauss(_OUTCOMES)
+    shift, left = var / np.sqrt(var + noise), var * noise / (var + noise)
+    shape = (*mean.shape, _OUTCOMES)
+    after = mean[:, :, None] + shift[:, :, None] * node
+    return np.broadcast_to(weight / weight.sum(), shape), after, np.broadcast_to(left[:, :, None], shape)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bestarm.design.plans import Method, Plan, checked_budget, checked_costs, plan
 from bestarm.errors import InputError
-from bestarm.models.gaussian import Gaussian
+from bestarm.models.belief import Belief
 from bestarm.validation import positive, vector
 
 __all__ = ["budget_for", "error_curve"]
@@ -18,7 +18,7 @@ _RESOLUTION = 0.002
 
 
 def error_curve(
-    model: Gaussian, budgets: ArrayLike | Iterator[float], method: Method = "auto", costs: ArrayLike | None = None
+    model: Belief, budgets: ArrayLike | Iterator[float], method: Method = "auto", costs: ArrayLike | None = None
 ) -> NDArray[Any]:
     """The error of the plan for each budget: a table with columns budget, error, stderr, regret, regret_stderr.
 
@@ -34,7 +34,7 @@ def error_curve(
     return np.array(rows, dtype=[(name, np.float64) for name in names])
 
 
-def budget_for(model: Gaussian, target_error: float, method: Method = "auto", costs: ArrayLike | None = None) -> Plan:
+def budget_for(model: Belief, target_error: float, method: Method = "auto", costs: ArrayLike | None = None) -> Plan:
     """The plan with the smallest budget whose exact error is at most `target_error`.
 
     Found by doubling and bisection, to one evaluation or 0.2 %, whichever is more; the errors compared are computed

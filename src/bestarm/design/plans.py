@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,12 +14,14 @@ from bestarm.design.sampled import Anchored, ExactError, descend
 from bestarm.design.simplex import Solution, minimise
 from bestarm.design.tie import ManyTies, arms_that_matter, tie_weights
 from bestarm.error.bounds import Bound, error_bound
-from bestarm.error.exact import Evaluation, evaluate
+from bestarm.error.evaluate import evaluate
+from bestarm.error.evaluation import Evaluation
 from bestarm.errors import InputError
 from bestarm.models.arms import Arms
+from bestarm.models.belief import Belief, checked_single
 from bestarm.models.covariance import Covariance
 from bestarm.models.gaussian import Gaussian
-from bestarm.validation import Array, broadcast, choice, non_negative, positive, shown
+from bestarm.validation import Array, broadcast, choice, non_negative, positive
 
 __all__ = ["METHODS", "Plan", "checked_budget", "checked_costs", "plan"]
 
@@ -42,7 +44,7 @@ class Plan:
     there is no certificate. status: a sentence.
     """
 
-    model: Gaussian
+    model: Any
     budget: float
     costs: Array
     method: str
@@ -69,13 +71,15 @@ class Plan:
 
 
 def plan(
-    model: Gaussian,
+    model: Belief,
     budget: float,
     method: Method = "auto",
     costs: ArrayLike | None = None,
     mix: float | None = None,
 ) -> Plan:
     """Split `budget` over the arms of `model` so that the decision by posterior mean is rarely wrong.
+
+    Made on the model's Gaussian view, `model.gaussian()`; `evaluation` is that of the model itself.
 
     method
         "uniform": every arm equally often. "heuristic": in proportion to μ·σ (the paper) where all prior means μ are
@@ -95,21 +99,19 @@ def plan(
     blend = None if mix is None else float(non_negative(mix, "mix", ndim=0))
     if blend is not None and blend > 1:
         raise InputError(f"mix is {blend:g}; expected a number from 0 to 1")
-    made = _auto(model, total, price) if name == "auto" else METHODS[name](model, total, price)
+    view = model.gaussian()
+    made = _auto(view, total, price) if name == "auto" else METHODS[name](view, total, price)
     if blend is not None:
-        shares = blend * made.weights + (1 - blend) * _heuristic_shares(model, price)
+        shares = blend * made.weights + (1 - blend) * _heuristic_shares(view, price)
         counts = largest_remainder(shares, price, total).astype(np.int64)
         status = f"{blend:g} of {made.method} and {1 - blend:g} of the heuristic"
         made = replace(made, weights=shares, counts=counts, objective=float("nan"), gap=float("nan"), status=status)
-    return made
+    return made if view is model else replace(made, model=model)
 
 
-def checked_costs(model: Gaussian, costs: ArrayLike | None) -> Array:
+def checked_costs(model: Belief, costs: ArrayLike | None) -> Array:
     """What one evaluation of each arm of a single model costs, (K,)."""
-    if not isinstance(model, Gaussian):
-        raise InputError(f"model is {shown(model)}; expected a Gaussian model")
-    if model.batch_shape:
-        raise InputError(f"model has batch axes {model.batch_shape}; expected a single belief")
+    checked_single(model)
     return broadcast(positive(1.0 if costs is None else costs, "costs"), model.num_arms, "costs")
 
 

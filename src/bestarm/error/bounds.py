@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from bestarm.error.exact import checked_assumed, checked_counts
+from bestarm.error.evaluation import checked_assumed, checked_counts
 from bestarm.error.outcomes import Outcomes
 from bestarm.error.pairs import GapLaws, wrong_sign
 from bestarm.errors import InputError
@@ -25,7 +25,7 @@ from bestarm.estimate import Estimate
 from bestarm.models.best import REPLICATES, normal_replicates
 from bestarm.models.covariance import Covariance
 from bestarm.models.gaussian import Gaussian
-from bestarm.validation import Array, IntArray, choice, generator
+from bestarm.validation import Array, IntArray, choice, generator, shown
 
 __all__ = ["Bound", "error_bound", "pairs"]
 
@@ -65,6 +65,8 @@ def error_bound(
     average over quasi-random outcomes and carries a standard error; the others are exact.
     """
     n = checked_counts(model, counts)
+    if not isinstance(model, Gaussian):
+        raise InputError(f"model is {shown(model)}; expected Gaussian arms, for which bounds hold: try ba.evaluate")
     which = choice(kind, "kind", ("pairwise", "orthant", "anchored"))
     believed = checked_assumed(model, assumed)
     if believed is not None and which != "orthant":

@@ -12,24 +12,23 @@ exactly given the data. With r | data ~ N(m̂, F'F'ᵀ + diag(D')):
 """
 
 import warnings
-from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erfcx, ndtr
 
+from bestarm.error.evaluation import Evaluation
 from bestarm.error.outcomes import Outcomes
 from bestarm.error.pairs import GapLaw, GapLaws, wrong_sign
-from bestarm.errors import InputError, PrecisionWarning
+from bestarm.errors import PrecisionWarning
 from bestarm.estimate import Estimate
 from bestarm.models import best
 from bestarm.models.best import REPLICATES, normal_replicates
 from bestarm.models.covariance import Covariance, thin_product
 from bestarm.models.gaussian import Gaussian
-from bestarm.validation import Array, IntArray, choice, generator, non_negative, positive, shown
+from bestarm.validation import Array, IntArray
 
-__all__ = ["Evaluation", "Integrator", "checked_assumed", "checked_counts", "error_probability", "evaluate"]
+__all__ = ["Integrator", "evaluate_gaussian"]
 
 _WORK = 8_000_000  # default effort: replicates × points × arms
 _BAYES_WORK = 200_000  # the same where each point needs a Bayes decision
@@ -38,45 +37,16 @@ _BLOCK = 100_000  # points × arms held at a time: what a cache holds
 _INNER, _ROUNDS = 1024, 16  # draws that decide which arm is most likely the best, where arms are correlated
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Evaluation:
-    """How often a decision is wrong, and how far the chosen arm is expected to fall short of the best one."""
-
-    error: Estimate
-    regret: Estimate
-
-    def __str__(self) -> str:
-        return f"error {self.error}, regret {self.regret}"
-
-    def __repr__(self) -> str:
-        return f"Evaluation({self})"
-
-
-def evaluate(
+def evaluate_gaussian(
     model: Gaussian,
-    counts: ArrayLike,
-    decide: Literal["mean", "bayes"] = "mean",
-    assumed: Gaussian | None = None,
-    margin: float = 0.0,
-    target_stderr: float | None = None,
-    rng: Any = 0,
+    n: Array,
+    rule: str,
+    believed: Gaussian | None,
+    slack: float,
+    target: float | None,
+    random: np.random.Generator,
 ) -> Evaluation:
-    """Expected error probability and simple regret of deciding after `counts[k]` evaluations of each arm.
-
-    decide: "mean" picks the largest posterior mean (the paper's rule), "bayes" the arm most likely to be best.
-    assumed: what the decision maker believes instead of `model`, from which the truth comes: other means,
-    variances, structure or noise over the same arms. margin: only an arm more than this below the best is an error.
-    Exact ties are no errors. counts may be fractions.
-
-    Exact (stderr 0) for one or two arms. Otherwise `stderr` comes from 16 independent randomisations; effort is
-    fixed (a fraction of a second up to a few hundred arms) or, with `target_stderr`, what that error needs.
-    """
-    n = checked_counts(model, counts)
-    rule = choice(decide, "decide", ("mean", "bayes"))
-    believed = checked_assumed(model, assumed)
-    slack = float(non_negative(margin, "margin", ndim=0))
-    target = None if target_stderr is None else float(positive(target_stderr, "target_stderr", ndim=0))
-    random = generator(rng)
+    """`bestarm.error.evaluate` for Gaussian arms; arguments checked."""
     if model.num_arms == 1:
         return Evaluation(Estimate(0.0, 0.0), Estimate(0.0, 0.0))
     if model.num_arms == 2:
@@ -97,52 +67,9 @@ def evaluate(
         warnings.warn(
             f"target_stderr {target:g} was not reached: {result.error.stderr:.1e} after {points * REPLICATES:,} points",
             PrecisionWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     return result
-
-
-def error_probability(
-    model: Gaussian,
-    counts: ArrayLike,
-    decide: Literal["mean", "bayes"] = "mean",
-    assumed: Gaussian | None = None,
-    margin: float = 0.0,
-    target_stderr: float | None = None,
-    rng: Any = 0,
-) -> Estimate:
-    """The paper's expected probability of error, P_n: `evaluate(...).error`."""
-    return evaluate(model, counts, decide, assumed, margin, target_stderr, rng).error
-
-
-def checked_counts(model: Gaussian, counts: ArrayLike) -> Array:
-    """Counts for a single model, one per arm."""
-    if not isinstance(model, Gaussian):
-        raise InputError(f"model is {shown(model)}; expected a Gaussian model")
-    if model.batch_shape:
-        raise InputError(f"model has batch axes {model.batch_shape}; expected a single belief")
-    n = non_negative(counts, "counts")
-    if n.shape != (model.num_arms,):
-        raise InputError(f"counts has shape {n.shape}; expected one number per arm ({model.num_arms})")
-    return n
-
-
-def checked_assumed(model: Gaussian, assumed: Gaussian | None) -> Gaussian | None:
-    """Another model over the same arms."""
-    if assumed is None:
-        return None
-    if not isinstance(assumed, Gaussian) or assumed.batch_shape:
-        raise InputError(f"assumed is {shown(assumed)}; expected a single Gaussian model")
-    if assumed.num_arms != model.num_arms or assumed.direction != model.direction:
-        raise InputError(
-            f"assumed has {assumed.num_arms} arms ({assumed.direction}); "
-            f"expected the arms of model: {model.num_arms} ({model.direction})"
-        )
-    named = model.arms.given_names is not None and assumed.arms.given_names is not None
-    if named and model.names != assumed.names:
-        k = next(k for k in range(model.num_arms) if model.names[k] != assumed.names[k])
-        raise InputError(f"assumed calls arm {k} {assumed.names[k]!r}; expected the arms of model: {model.names[k]!r}")
-    return assumed
 
 
 def _at_most(model: Gaussian, counts: Array, assumed: Gaussian | None) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bestarm.error.bounds import Bound, error_bound, pairs
-from bestarm.error.exact import checked_counts
+from bestarm.error.evaluation import checked_counts
 from bestarm.errors import InputError
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array, broadcast, positive, vector

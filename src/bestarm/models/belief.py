@@ -10,9 +10,9 @@ from bestarm.errors import InputError
 from bestarm.models.arms import Arms, Direction
 from bestarm.validation import Array, IntArray, generator, real_array, shown, whole
 
-__all__ = ["Belief", "OverArms", "checked_single"]
+__all__ = ["Belief", "Model", "OverArms", "checked_single"]
 
-Model = TypeVar("Model")
+Model = TypeVar("Model", bound="Belief")  # of one family
 
 
 @runtime_checkable
@@ -28,6 +28,12 @@ class Belief(Protocol):
 
     @property
     def num_arms(self) -> int: ...
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+
+    @property
+    def direction(self) -> Direction: ...
 
     @property
     def batch_shape(self) -> tuple[int, ...]: ...
@@ -66,7 +72,6 @@ class OverArms:
     """
 
     arms: Arms
-    independent_arms: ClassVar[bool] = False  # whatever the parameters: each arm has a belief of its own
     exact: ClassVar[bool] = True  # the posterior is the posterior, not an approximation of it
     moments: ClassVar[int] = 1  # what matters of rewards: their sum, or with 2 their squares' sum as well
 
@@ -77,6 +82,8 @@ class OverArms:
 
         @property
         def batch_shape(self) -> tuple[int, ...]: ...
+
+        def sample(self, size: int | tuple[int, ...] | None = None, rng: Any = None) -> Array: ...
 
     @property
     def num_arms(self) -> int:
@@ -147,6 +154,10 @@ class OverArms:
 
     # ------------------------------------------------------------------ worlds
 
+    def _worlds(self, runs: int, rng: np.random.Generator) -> tuple[Array, Any]:
+        """Arm means drawn for each of `runs` worlds, (R, K), and the model that rewards in them are drawn from."""
+        return self.sample(runs, rng), self
+
     def sample_rewards(self, means: ArrayLike, arms: ArrayLike | str | Sequence[str | int], rng: Any = None) -> Array:
         """One reward for each of `arms`, in a world where the arm means are `means`, (…, K).
 
@@ -180,10 +191,21 @@ class OverArms:
     def _check_totals(self, counts: Array, sums: Array) -> None:
         """Refuse sums that so many rewards cannot have."""
 
+    def _marginal(self) -> Any:
+        """A belief about each arm on its own, on the scale of rewards: what is left when structure is ignored."""
+        raise NotImplementedError
+
     def _conditioned(self, counts: Array, sums: Array) -> Self:
         """As `condition`, unchecked: the inner loop of every simulation."""
         raise NotImplementedError
 
     def _one_reward(self, means: Array, arms: IntArray, rng: np.random.Generator) -> Array:
         """One reward each of arms with these means; arms has the shape of means, or its last axis."""
+        raise NotImplementedError
+
+    def sample_sums(self, means: Array, counts: Array, rng: np.random.Generator, moments: int = 1) -> Array:
+        """Sums of `counts` rewards of each arm at once, (R, K), in worlds with these arm means; counts (R, K) or (K,).
+
+        moments = 2: with the sums of their squares behind, (R, K, 2).
+        """
         raise NotImplementedError

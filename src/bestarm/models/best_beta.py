@@ -4,13 +4,15 @@ With x = 1/(1 + e^−u) every Beta(a, b) has the log-concave density g(u) = x^a 
 a and b are, where the density of x itself is infinite at 0 or 1.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.special import betainc, betaincinv, betaln, digamma, expit, log_expit, polygamma
 
 from bestarm.models.best import Rule, cells
-from bestarm.validation import Array
+from bestarm.validation import Array, IntArray
 
-__all__ = ["FINE", "density_and_cdf", "independent", "logit_range", "shared_nodes"]
+__all__ = ["FINE", "density_and_cdf", "independent", "raised", "shared_nodes"]
 
 FINE = Rule(cell=2.0, order=16, reach=40.0, error=1e-10)  # tails are exponential: a longer reach than a normal's
 _LOGISTIC = 2.0  # the logit turns exponentials into constants over about this much of u, whatever a and b
@@ -19,35 +21,49 @@ _FAR = 30.0  # beyond this logit, powers of x or of 1 − x alone are left to 1e
 _BLOCK = 1_000_000
 
 
-def independent(a: Array, b: Array, rule: Rule = FINE) -> tuple[Array, Array]:
-    """Chance to be best and expected regret of each arm, for a batch of independent Beta beliefs, (R, K) each."""
+def independent(a: Array, b: Array, rule: Rule = FINE, margin: float = 0.0) -> tuple[Array, Array]:
+    """Chance to be best and expected regret of each arm, for a batch of independent Beta beliefs, (R, K) each.
+
+    margin: the chance not to be more than this below the best instead.
+    """
     runs, arms = a.shape
     if arms == 1:
         return np.ones((runs, 1)), np.zeros((runs, 1))
     prob, excess = np.zeros((runs, arms)), np.zeros(runs)
     rows = max(1, _BLOCK // (40 * rule.order * arms))
-    low, _ = logit_range(a, b)
+    low, _ = _range(a, b)
     for start in range(0, runs, rows):
         part = slice(start, start + rows)
-        _add_integrals(a[part], b[part], rule, prob[part], excess[part])
+        _add_integrals(a[part], b[part], rule, margin, prob[part], excess[part])
     top = expit(low) + excess
-    return prob / prob.sum(axis=1, keepdims=True), np.maximum(top[:, None] - a / (a + b), 0.0)
+    if margin == 0:
+        prob /= prob.sum(axis=1, keepdims=True)
+    return prob, np.maximum(top[:, None] - a / (a + b), 0.0)
 
 
-def _add_integrals(a: Array, b: Array, rule: Rule, prob: Array, excess: Array) -> None:
+def _add_integrals(a: Array, b: Array, rule: Rule, margin: float, prob: Array, excess: Array) -> None:
     """Add ∫ g_j ∏_{k≠j} F_k du to prob and ∫ (1 − ∏ F_k) dx to excess, cell by cell."""
     for owner, u, weight in _cells(a, b, rule):
-        density, cdf = density_and_cdf(u[:, :, None], a[owner][:, None, :], b[owner][:, None, :])
-        below = np.ones_like(cdf)  # product over the arms before k, then over those behind it
-        np.cumprod(cdf[:, :, :-1], axis=2, out=below[:, :, 1:])
-        others = below
-        others[:, :, :-1] *= np.cumprod(cdf[:, :, :0:-1], axis=2)[:, :, ::-1]
+        left, right = a[owner][:, None, :], b[owner][:, None, :]
+        density, cdf = density_and_cdf(u[:, :, None], left, right)
+        bar = cdf if margin == 0 else density_and_cdf(raised(u, margin)[:, :, None], left, right)[1]
+        others = np.ones_like(bar)  # product over the arms before k, times that over those behind it
+        np.cumprod(bar[:, :, :-1], axis=2, out=others[:, :, 1:])
+        others[:, :, :-1] *= np.cumprod(bar[:, :, :0:-1], axis=2)[:, :, ::-1]
         np.add.at(prob, owner, np.einsum("cg,cgk->ck", weight, density * others))
         slope = expit(u) * expit(-u)
-        np.add.at(excess, owner, (weight * slope * (1 - others[:, :, 0] * cdf[:, :, 0])).sum(axis=1))
+        np.add.at(excess, owner, (weight * slope * (1 - cdf.prod(axis=2))).sum(axis=1))
 
 
-def shared_nodes(a: Array, b: Array, finer: float = 1.0, rule: Rule = FINE) -> tuple[Array, Array]:
+def raised(u: Array, margin: float) -> Array:
+    """The logit of x + margin; far out where that is 1 or more."""
+    if margin == 0:
+        return u
+    left = expit(-u) - margin
+    return np.where(left > 0, np.log((expit(u) + margin) / np.where(left > 0, left, 1.0)), 1e300)
+
+
+def shared_nodes(a: Array, b: Array, finer: Array | float = 1.0, rule: Rule = FINE) -> tuple[Array, Array]:
     """Logits and weights (du) on which every integral over the best of these arms (K,) may be taken.
 
     finer: how much narrower than the beliefs themselves what is integrated may be.
@@ -56,15 +72,15 @@ def shared_nodes(a: Array, b: Array, finer: float = 1.0, rule: Rule = FINE) -> t
     return np.concatenate([u for u, _ in parts]), np.concatenate([weight for _, weight in parts])
 
 
-def _cells(a: Array, b: Array, rule: Rule, finer: float = 1.0):  # type: ignore[no-untyped-def]
-    low, high = logit_range(a, b)
+def _cells(a: Array, b: Array, rule: Rule, finer: Array | float = 1.0) -> Iterator[tuple[IntArray, Array, Array]]:
+    low, high = _range(a, b)
     middle = digamma(a) - digamma(b)
     spread = np.sqrt(polygamma(1, a) + polygamma(1, b)) / finer
     edge = np.zeros((len(a), 1)), np.full((len(a), 1), _LOGISTIC)
     return cells(low, high, np.hstack([middle, edge[0]]), np.hstack([spread, edge[1]]), rule)
 
 
-def logit_range(a: Array, b: Array) -> tuple[Array, Array]:
+def _range(a: Array, b: Array) -> tuple[Array, Array]:
     """Below the first logit some arm almost surely is not, above the second no arm almost surely is."""
     return _lower(a, b).max(axis=-1), -_lower(b, a).min(axis=-1)
 

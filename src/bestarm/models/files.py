@@ -8,8 +8,13 @@
     - {name: "long prompt", mean: 0.58, sd: 0.2, noise: 1.0}
 
 An arm may say `var` for `sd` and `noise_var` for `noise`, carry a `payload`, and, where arms are correlated, a
-`factor`: its row of F. Numbers are written so that they are read back bit for bit. YAML is read by the rules of
-version 1.2: only true and false are booleans (`NO` is a name), and 1e-3 is a number.
+`factor`: its row of F. Where the noise is unknown, `noise: {shape: 2, scale: 1, shared: true}` stands in the document.
+Family bernoulli has `alpha` and `beta` in each arm; families logistic, probit and poisson have `features` in each arm
+and `coefficients: {mean: [...], cov: [[...]]}` in the document. Beliefs that keep their evidence write it beside each
+arm: `evaluations`, `total` and, where the noise is unknown, `squares`.
+
+Numbers are written so that they are read back bit for bit. YAML is read by the rules of version 1.2: only true and
+false are booleans (`NO` is a name), and 1e-3 is a number.
 """
 
 import json
@@ -18,7 +23,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +32,12 @@ import yaml
 
 from bestarm.errors import InputError
 from bestarm.models.arms import DEEPEST
+from bestarm.models.belief import Belief, checked_single
+from bestarm.models.bernoulli import Bernoulli
 from bestarm.models.gaussian import Gaussian
+from bestarm.models.glm import FAMILIES as GLMS
+from bestarm.models.logistic import GeneralizedLinear
+from bestarm.models.unknown_noise import UncertainGaussian, UnknownNoise
 from bestarm.validation import SMALLEST, Array, non_negative, positive, shown, spread
 
 __all__ = ["SCHEMA", "load", "save"]
@@ -36,13 +46,9 @@ SCHEMA = 1
 _DEEPEST = DEEPEST + 10  # the document around a payload
 
 
-def save(model: Gaussian, path: str | Path) -> None:
+def save(model: Belief, path: str | Path) -> None:
     """Write `model` to `path`: JSON where it ends in .json, YAML otherwise. `load` gives back the same numbers."""
-    if not isinstance(model, Gaussian):
-        raise InputError(f"model is {shown(model)}; expected a model of bestarm")
-    if model.batch_shape:
-        raise InputError(f"model has batch axes {model.batch_shape}; expected a single belief")
-    document = _document(model)
+    document = _document(checked_single(model))
     target = _path(path)
     if target.suffix.lower() == ".json":
         text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
@@ -74,7 +80,7 @@ def _replace(target: Path, text: str) -> None:
         beside.unlink(missing_ok=True)
 
 
-def load(path: str | Path) -> Gaussian:
+def load(path: str | Path) -> Any:
     """Read a model that `save` wrote, or that a person did."""
     source = _path(path)
     try:
@@ -134,19 +140,51 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # ---------------------------------------------------------------------- the document
 
 
-def _document(model: Gaussian) -> dict[str, Any]:
-    factor = model.covariance.factor
+def _document(model: Any) -> dict[str, Any]:
+    """What stands in the document besides the arms, and what each arm has, family by family."""
+    about: dict[str, Any] = {}
+    if isinstance(model, Gaussian):
+        family, arms = "gaussian", _gaussian_arms(model)
+        for k, arm in enumerate(arms):
+            arm |= _spread("noise", "noise_var", float(model.noise_var[k]))
+    elif isinstance(model, Bernoulli):
+        family = "bernoulli"
+        arms = [{"alpha": a, "beta": b} for a, b in zip(model.alpha.tolist(), model.beta.tolist(), strict=True)]
+    elif isinstance(model, UncertainGaussian):
+        law = model.law
+        family, about = "gaussian", {"noise": {"shape": law.shape, "scale": law.scale, "shared": law.shared}}
+        arms = _with_evidence(_gaussian_arms(model.prior), model.counts, model.sums, model.squares)
+    elif isinstance(model, GeneralizedLinear):
+        family = model.family.name
+        about = {"coefficients": {"mean": model.prior_mean.tolist(), "cov": model.prior_cov.tolist()}}
+        arms = _with_evidence([{"features": row} for row in model.features.tolist()], model.counts, model.sums)
+    else:
+        raise InputError(f"model is {shown(model)}; expected a model of bestarm that a file can hold")
+    payloads = model.payloads or (None,) * model.num_arms
+    named = []
+    for name, payload, arm in zip(model.names, payloads, arms, strict=True):
+        named.append({"name": _Text(name), **arm, **({} if payload is None else {"payload": _quoted(payload)})})
+    return {"bestarm": SCHEMA, "family": family, "direction": model.direction, **about, "arms": named}
+
+
+def _gaussian_arms(model: Gaussian) -> list[dict[str, Any]]:
     arms = []
-    for k, name in enumerate(model.names):
-        arm: dict[str, Any] = {"name": _Text(name), "mean": float(model.mean[k])}
+    for k in range(model.num_arms):
+        arm: dict[str, Any] = {"mean": float(model.mean[k])}
         arm |= _spread("sd", "var", float(model.covariance.diag[k]))
-        arm |= _spread("noise", "noise_var", float(model.noise_var[k]))
         if model.covariance.rank:
-            arm["factor"] = [float(entry) for entry in factor[k]]
-        if model.payloads is not None and model.payloads[k] is not None:
-            arm["payload"] = _quoted(model.payloads[k])
+            arm["factor"] = [float(entry) for entry in model.covariance.factor[k]]
         arms.append(arm)
-    return {"bestarm": SCHEMA, "family": "gaussian", "direction": model.direction, "arms": arms}
+    return arms
+
+
+def _with_evidence(arms: list[dict[str, Any]], *evidence: Array) -> list[dict[str, Any]]:
+    """Arms with what they have been seen to give, where they have."""
+    if not evidence[0].any():
+        return arms
+    return [
+        arm | dict(zip(_EVIDENCE, (float(part[k]) for part in evidence), strict=False)) for k, arm in enumerate(arms)
+    ]
 
 
 def _spread(sd_key: str, var_key: str, var: float) -> dict[str, float]:
@@ -155,40 +193,102 @@ def _spread(sd_key: str, var_key: str, var: float) -> dict[str, float]:
     return {sd_key: sd} if sd * sd == var and (sd == 0 or sd >= SMALLEST) else {var_key: var}
 
 
+_EVIDENCE = ("evaluations", "total", "squares")
 _TOP = {"bestarm", "family", "direction", "arms", "units", "source"}
-_ARM = {"name", "mean", "sd", "var", "noise", "noise_var", "factor", "payload"}
+_ARM = {"name", "payload"}
 
 
-def _model(document: Any) -> Gaussian:
+def _model(document: Any) -> Any:
     if not isinstance(document, dict):
         raise InputError(f"the document is {shown(document)}; expected keys bestarm, family, direction, arms")
-    _refuse_unknown(document, _TOP, "the document")
     version = document.get("bestarm")
     if type(version) is not int or version < 1:
         raise InputError(f"bestarm is {shown(version)}; expected the version of the file format ({SCHEMA})")
     if version > SCHEMA:
         raise InputError(f"bestarm is {version}: this file needs a newer bestarm (this one reads up to {SCHEMA})")
-    if document.get("family") != "gaussian":
-        raise InputError(f"family is {shown(document.get('family'))}; expected gaussian")
+    family = document.get("family")
+    if not isinstance(family, str) or family not in _FAMILIES:
+        raise InputError(f"family is {shown(family)}; expected one of {', '.join(_FAMILIES)}")
+    read, top, own = _FAMILIES[family]
+    _refuse_unknown(document, _TOP | top, "the document")
     arms = document.get("arms")
     if not isinstance(arms, list) or not arms:
-        raise InputError(f"arms is {shown(arms)}; expected a list of arms, each with name, mean and sd")
+        raise InputError(f"arms is {shown(arms)}; expected a list of arms, each with a name")
     for k, arm in enumerate(arms):
         if not isinstance(arm, dict):
-            raise InputError(f"arms[{k}] is {shown(arm)}; expected keys name, mean, sd")
-        _refuse_unknown(arm, _ARM, f"arms[{k}]")
+            raise InputError(f"arms[{k}] is {shown(arm)}; expected keys name, {', '.join(sorted(own)[:3])}, ...")
+        _refuse_unknown(arm, _ARM | own, f"arms[{k}]")
         if "name" not in arm:
             raise InputError(f"arms[{k}] has no name")
     payloads = [arm.get("payload") for arm in arms]
-    return Gaussian.low_rank(
+    about = {
+        "names": [arm["name"] for arm in arms],
+        "direction": document.get("direction", "maximize"),
+        "payloads": payloads if any(payload is not None for payload in payloads) else None,
+    }
+    return read(document, arms, about)
+
+
+def _read_gaussian(document: dict[str, Any], arms: list[dict[str, Any]], about: dict[str, Any]) -> Any:
+    unknown = document.get("noise")
+    if unknown is None:
+        for k, arm in enumerate(arms):
+            _refuse_unknown(arm, _ARM | _GAUSSIAN - set(_EVIDENCE), f"arms[{k}]")
+        noise_var = [_variance(arm, k, "noise", "noise_var") for k, arm in enumerate(arms)]
+    else:
+        for k, arm in enumerate(arms):
+            _refuse_unknown(arm, _ARM | _GAUSSIAN - {"noise", "noise_var"}, f"arms[{k}]")
+        noise_var = [1.0] * len(arms)
+    made = Gaussian.low_rank(
         mean=[_number(arm, k, "mean") for k, arm in enumerate(arms)],
-        factor=_factor(arms),
+        factor=_rows(arms, "factor"),
         var=[_variance(arm, k, "sd", "var") for k, arm in enumerate(arms)],
-        noise_var=[_variance(arm, k, "noise", "noise_var") for k, arm in enumerate(arms)],
-        names=[arm["name"] for arm in arms],
-        direction=document.get("direction", "maximize"),
-        payloads=payloads if any(payload is not None for payload in payloads) else None,
+        noise_var=noise_var,
+        **about,
     )
+    if unknown is None:
+        return made
+    if not isinstance(unknown, dict):
+        raise InputError(f"noise is {shown(unknown)}; expected keys shape, scale, shared")
+    _refuse_unknown(unknown, {"shape", "scale", "shared"}, "noise")
+    shape, scale = (_float(unknown.get(key), f"noise.{key}") for key in ("shape", "scale"))
+    model = UnknownNoise(shape, scale, unknown.get("shared", True))._over(made)
+    return _seen(model, arms, _EVIDENCE)
+
+
+def _read_bernoulli(document: dict[str, Any], arms: list[dict[str, Any]], about: dict[str, Any]) -> Any:
+    alpha, beta = ([_number(arm, k, key) for k, arm in enumerate(arms)] for key in ("alpha", "beta"))
+    return Bernoulli.independent(alpha, beta, **about)
+
+
+def _read_glm(document: dict[str, Any], arms: list[dict[str, Any]], about: dict[str, Any]) -> Any:
+    given = document.get("coefficients")
+    if not isinstance(given, dict):
+        raise InputError(f"coefficients is {shown(given)}; expected keys mean and cov")
+    _refuse_unknown(given, {"mean", "cov"}, "coefficients")
+    mean, cov = given.get("mean"), given.get("cov")
+    if not isinstance(mean, list) or not isinstance(cov, list) or not all(isinstance(row, list) for row in cov):
+        raise InputError("coefficients has no mean (a list of numbers) and cov (a list of rows)")
+    mean = [_float(entry, "coefficients.mean") for entry in mean]
+    cov = [[_float(entry, "coefficients.cov") for entry in row] for row in cov]
+    made = GeneralizedLinear.of(GLMS[document["family"]], _rows(arms, "features"), mean, cov, **about)
+    return _seen(made, arms, _EVIDENCE[:2])
+
+
+def _seen(model: Any, arms: list[dict[str, Any]], keys: Sequence[str]) -> Any:
+    """The model after the evidence written beside its arms, if any."""
+    if not any(key in arm for arm in arms for key in _EVIDENCE):
+        return model
+    columns = [[_number(arm, k, key) for k, arm in enumerate(arms)] for key in keys]
+    return model.condition(*columns)
+
+
+_GAUSSIAN = {"mean", "sd", "var", "noise", "noise_var", "factor", *_EVIDENCE}
+# for each family: how it is read, its keys in the document, its keys in an arm
+_FAMILIES: dict[str, tuple[Callable[..., Any], set[str], set[str]]] = {
+    "gaussian": (_read_gaussian, {"noise"}, _GAUSSIAN),
+    "bernoulli": (_read_bernoulli, set(), {"alpha", "beta"}),
+} | {name: (_read_glm, {"coefficients"}, {"features", *_EVIDENCE[:2]}) for name in GLMS}
 
 
 def _refuse_unknown(mapping: dict[Any, Any], known: set[str], where: str) -> None:
@@ -216,13 +316,14 @@ def _variance(arm: dict[str, Any], k: int, sd_key: str, var_key: str) -> float:
     return number * number if key == sd_key else number
 
 
-def _factor(arms: list[dict[str, Any]]) -> Array:
-    rows = [arm.get("factor", []) for arm in arms]
+def _rows(arms: list[dict[str, Any]], key: str) -> Array:
+    """A row of numbers for each arm, as many for all."""
+    rows = [arm.get(key, []) for arm in arms]
     rank = len(rows[0]) if isinstance(rows[0], list) else 0
     for k, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != rank:
-            raise InputError(f"arms[{k}].factor is {shown(row)}; expected a list of numbers, as many as for arms[0]")
-    values = [[_float(entry, f"arms[{k}].factor") for entry in row] for k, row in enumerate(rows)]
+            raise InputError(f"arms[{k}].{key} is {shown(row)}; expected a list of numbers, as many as for arms[0]")
+    values = [[_float(entry, f"arms[{k}].{key}") for entry in row] for k, row in enumerate(rows)]
     return np.array(values, dtype=np.float64).reshape(len(rows), rank)
 
 

@@ -1,10 +1,9 @@
 """Gaussian arm means with Gaussian rewards: the paper's three settings as one type."""
 
-import math
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +18,7 @@ from bestarm.validation import (
     Array,
     IntArray,
     broadcast,
+    checked_sample_shape,
     generator,
     non_negative,
     positive,
@@ -28,11 +28,18 @@ from bestarm.validation import (
     spread,
     vector,
 )
-from bestarm.validation import size as checked_size
 
-__all__ = ["Gaussian"]
+if TYPE_CHECKING:
+    from bestarm.models.unknown_noise import UncertainGaussian, UnknownNoise
 
-_MOST_DRAWN = 10**10  # numbers in one sample, 80 GB
+__all__ = ["Gaussian", "LearnedNoise"]
+
+
+@runtime_checkable
+class LearnedNoise(Protocol):
+    """What `noise=` may be besides numbers: something that makes another belief of a Gaussian (`UnknownNoise`)."""
+
+    def _over(self, arms: "Gaussian") -> Any: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,21 +64,45 @@ class Gaussian(OverArms):
 
     # ------------------------------------------------------------------ constructors
 
+    @overload
     @classmethod
     def independent(
         cls,
         mean: ArrayLike,
         sd: ArrayLike,
-        noise: ArrayLike = 1.0,
+        noise: ArrayLike = ...,
+        names: Sequence[str] | None = ...,
+        direction: str = ...,
+        payloads: Sequence[Any] | None = ...,
+    ) -> "Gaussian": ...
+    @overload
+    @classmethod
+    def independent(
+        cls,
+        mean: ArrayLike,
+        sd: ArrayLike,
+        noise: "UnknownNoise",
+        names: Sequence[str] | None = ...,
+        direction: str = ...,
+        payloads: Sequence[Any] | None = ...,
+    ) -> "UncertainGaussian": ...
+    @classmethod
+    def independent(
+        cls,
+        mean: ArrayLike,
+        sd: ArrayLike,
+        noise: Any = 1.0,
         names: Sequence[str] | None = None,
         direction: str = "maximize",
         payloads: Sequence[Any] | None = None,
-    ) -> "Gaussian":
+    ) -> Any:
         """Independent arms, θ_i ~ N(mean_i, sd_i²): the paper's multi-armed bandit.
 
         mean, sd, noise: one number per arm, or one for all (not all three without names). sd ≥ 0 and noise > 0
-        are standard deviations.
+        are standard deviations; `ba.UnknownNoise` where nobody knows it.
         """
+        if isinstance(noise, LearnedNoise):
+            return noise._over(cls.independent(mean, sd, 1.0, names, direction, payloads))
         means, sds = real_array(mean, "mean"), spread(sd, "sd")
         noises = positive(noise, "noise")
         sized = [array.shape[0] for array in (means, sds, noises) if array.ndim]
@@ -87,21 +118,47 @@ class Gaussian(OverArms):
             Arms.of(count, names, direction, payloads),
         )
 
+    @overload
     @classmethod
     def linear(
         cls,
         features: ArrayLike,
         mean: ArrayLike,
         cov: ArrayLike,
-        noise: ArrayLike = 1.0,
+        noise: ArrayLike = ...,
+        names: Sequence[str] | None = ...,
+        direction: str = ...,
+        payloads: Sequence[Any] | None = ...,
+    ) -> "Gaussian": ...
+    @overload
+    @classmethod
+    def linear(
+        cls,
+        features: ArrayLike,
+        mean: ArrayLike,
+        cov: ArrayLike,
+        noise: "UnknownNoise",
+        names: Sequence[str] | None = ...,
+        direction: str = ...,
+        payloads: Sequence[Any] | None = ...,
+    ) -> "UncertainGaussian": ...
+    @classmethod
+    def linear(
+        cls,
+        features: ArrayLike,
+        mean: ArrayLike,
+        cov: ArrayLike,
+        noise: Any = 1.0,
         names: Sequence[str] | None = None,
         direction: str = "maximize",
         payloads: Sequence[Any] | None = None,
-    ) -> "Gaussian":
+    ) -> Any:
         """Arms with features: r_k = x_k·θ, θ ~ N(mean, cov). The paper's linear bandit.
 
         features: (K, d); mean: (d,); cov: (d, d), a covariance matrix (variances on its diagonal).
         """
+        if isinstance(noise, LearnedNoise):
+            return noise._over(cls.linear(features, mean, cov, 1.0, names, direction, payloads))
         x = real_array(features, "features", ndim=2)
         theta = vector(mean, "mean")
         if x.shape[0] == 0 or x.shape[1] != theta.shape[0]:
@@ -114,6 +171,7 @@ class Gaussian(OverArms):
             Arms.of(len(x), names, direction, payloads),
         )
 
+    @overload
     @classmethod
     def hierarchical(
         cls,
@@ -121,16 +179,45 @@ class Gaussian(OverArms):
         effect_mean: ArrayLike,
         effect_cov: ArrayLike,
         arm_sd: ArrayLike,
-        noise: ArrayLike = 1.0,
+        noise: ArrayLike = ...,
+        names: Sequence[str] | None = ...,
+        direction: str = ...,
+        payloads: Sequence[Any] | None = ...,
+    ) -> "Gaussian": ...
+    @overload
+    @classmethod
+    def hierarchical(
+        cls,
+        mixing: ArrayLike,
+        effect_mean: ArrayLike,
+        effect_cov: ArrayLike,
+        arm_sd: ArrayLike,
+        noise: "UnknownNoise",
+        names: Sequence[str] | None = ...,
+        direction: str = ...,
+        payloads: Sequence[Any] | None = ...,
+    ) -> "UncertainGaussian": ...
+    @classmethod
+    def hierarchical(
+        cls,
+        mixing: ArrayLike,
+        effect_mean: ArrayLike,
+        effect_cov: ArrayLike,
+        arm_sd: ArrayLike,
+        noise: Any = 1.0,
         names: Sequence[str] | None = None,
         direction: str = "maximize",
         payloads: Sequence[Any] | None = None,
-    ) -> "Gaussian":
+    ) -> Any:
         """Arms that share effects: θ_i ~ N(b_i·μ, arm_sd_i²), μ ~ N(effect_mean, effect_cov).
 
         mixing: the paper's b, (K, L); effect_mean: ν, (L,); effect_cov: Σ, (L, L); arm_sd: σ_0, one number or one
         per arm, a standard deviation.
         """
+        if isinstance(noise, LearnedNoise):
+            return noise._over(
+                cls.hierarchical(mixing, effect_mean, effect_cov, arm_sd, 1.0, names, direction, payloads)
+            )
         b = real_array(mixing, "mixing", ndim=2)
         nu = vector(effect_mean, "effect_mean")
         if b.shape[0] == 0 or b.shape[1] != nu.shape[0]:
@@ -286,6 +373,11 @@ class Gaussian(OverArms):
         """
         return self.covariance.after(self._per_arm(non_negative(counts, "counts"), "counts"), self.noise_var).covariance
 
+    def _marginal(self) -> "Gaussian":
+        if self.covariance.rank == 0:
+            return self
+        return replace(self, covariance=Covariance(np.zeros((*self.var.shape, 0)), self.var))
+
     def gaussian(self) -> "Gaussian":
         """The Gaussian view of a belief, which plans are made on: of a Gaussian, itself."""
         return self
@@ -295,26 +387,31 @@ class Gaussian(OverArms):
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Any = None) -> Array:
         """Arm means drawn from the belief, (*size, …, K)."""
         random = generator(rng)
-        shape = (*checked_size(size, "size"), *self.batch_shape)
-        if (numbers := math.prod(shape) * max(self.num_arms, self.covariance.rank)) > _MOST_DRAWN:
-            raise InputError(f"size is {shown(size)}, {numbers:.0e} numbers in all; expected at most {_MOST_DRAWN:.0e}")
+        shape = checked_sample_shape(size, self.batch_shape, max(self.num_arms, self.covariance.rank))
         z = random.standard_normal((*shape, self.covariance.rank))
         e = random.standard_normal((*shape, self.num_arms))
         return np.asarray(self.mean + self.covariance.root_times(z, e))
 
-    def sample_sums(self, means: Array, counts: Array, rng: np.random.Generator) -> Array:
-        """Sums of `counts` rewards of each arm at once, in worlds with these arm means: (R, K) or (K,) counts."""
+    def sample_sums(self, means: Array, counts: Array, rng: np.random.Generator, moments: int = 1) -> Array:
         if counts.ndim > 1:
-            return np.asarray(counts * means + np.sqrt(counts * self.noise_var) * rng.standard_normal(means.shape))
-        sums = np.zeros(means.shape)
-        drawn = np.flatnonzero(counts)
-        n = counts[drawn]
-        noise = np.sqrt(n * self.noise_var[drawn]) * rng.standard_normal((*means.shape[:-1], len(drawn)))
-        sums[..., drawn] = n * means[..., drawn] + noise
-        return sums
+            sums = counts * means + np.sqrt(counts * self.noise_var) * rng.standard_normal(means.shape)
+        else:
+            sums = np.zeros(means.shape)
+            drawn = np.flatnonzero(counts)
+            n = counts[drawn]
+            noise = np.sqrt(n * self.noise_var[..., drawn]) * rng.standard_normal((*means.shape[:-1], len(drawn)))
+            sums[..., drawn] = n * means[..., drawn] + noise
+        if moments == 1:
+            return np.asarray(sums)
+        # given their sum, the squares' sum is s²/n + v χ²_{n−1}
+        scatter = self.noise_var * 2 * rng.standard_gamma(np.maximum(counts - 1, 0) / 2, means.shape)
+        squares = np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0) + scatter
+        return np.stack([sums, squares], axis=-1)
 
     def _one_reward(self, means: Array, arms: IntArray, rng: np.random.Generator) -> Array:
-        return np.asarray(means + np.sqrt(self.noise_var)[arms] * rng.standard_normal(means.shape))
+        noise = np.sqrt(self.noise_var)
+        sd = noise[arms] if noise.ndim == 1 else noise[np.arange(len(noise)), arms]
+        return np.asarray(means + sd * rng.standard_normal(means.shape))
 
     def __repr__(self) -> str:
         rank = f", rank {self.covariance.rank}" if self.covariance.rank else ", independent"

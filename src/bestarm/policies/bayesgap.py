@@ -38,7 +38,7 @@ class BayesGap:
         evaluations = max(problem.known_budget(self.name) - problem.num_arms, 0.0)
         information = evaluations + float((belief.noise_var[varies] / belief.var[varies]).sum())
         nothing = np.full(problem.runs, np.inf), np.zeros(problem.runs, dtype=np.intp)
-        return hold(problem, belief, (information, *nothing))
+        return hold(problem, memory=(information, *nothing))
 
     def next(self, state: State, room: float | Array, rng: np.random.Generator) -> tuple[State, Pulls]:
         bound, leader, arm = self._look(state)
@@ -57,13 +57,14 @@ class BayesGap:
 
     def _look(self, state: State) -> tuple[Array, IntArray, IntArray]:
         """B_J, J, and the arm to evaluate, in each run."""
-        mean, sd = upright(state.belief), np.sqrt(state.belief.var)
+        view = state.belief.gaussian()
+        mean, sd = upright(view), np.sqrt(view.var)
         rows = np.arange(len(mean))
         if mean.shape[1] == 1:
             zero = np.zeros(len(mean), dtype=np.intp)
             return np.zeros(len(mean)), zero, zero
         gaps = np.abs(_others_highest(mean + 3 * sd)[0] - (mean - 3 * sd))
-        hardness = (np.maximum((gaps + self.epsilon) / 2, self.epsilon) ** -2.0) @ state.belief.noise_var
+        hardness = (np.maximum((gaps + self.epsilon) / 2, self.epsilon) ** -2.0 * view.noise_var).sum(axis=1)
         reach = np.sqrt(state.memory[0] / (4 * hardness))[:, None] * sd
         highest, first, second = _others_highest(mean + reach)
         bound = highest - (mean - reach)

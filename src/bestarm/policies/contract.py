@@ -15,8 +15,6 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from bestarm.errors import InputError
-from bestarm.models.covariance import Covariance
-from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array, IntArray
 
 __all__ = [
@@ -108,6 +106,9 @@ class State:
 class Policy(Protocol):
     """A fixed-budget best-arm identification algorithm; options are fields of a frozen dataclass.
 
+    `sums` of counts are (R, K), or (R, K, 2) with the sums of squares behind where the belief learns the noise
+    (moments = 2); of single evaluations always the rewards, (R,).
+
     anytime: choices do not depend on the budget, so that one pass serves all budgets. costs: evaluations may differ
     in price. waits: observes all it asked for before it goes on (rounds); others accept pending evaluations.
     """
@@ -160,13 +161,7 @@ def absorb(state: State, pulls: Pulls, sums: Array, **changes: Any) -> State:
 
 def marginal(belief: Any) -> Any:
     """Each arm on its own: what algorithms for independent arms make of a structured model, as in the paper."""
-    if getattr(belief, "independent_arms", False):
-        return belief
-    view = belief.gaussian()
-    if view.covariance.rank == 0:
-        return view
-    alone = Covariance(np.zeros((*view.var.shape, 0)), view.var)
-    return Gaussian(view.mean, alone, view.noise_var, view.arms)
+    return belief._marginal()
 
 
 def upright(belief: Any, values: Array | None = None) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 
 from bestarm.design.rounding import share_out
 from bestarm.errors import InputError
+from bestarm.models.gaussian import Gaussian
 from bestarm.policies import rounds
 from bestarm.policies.contract import Problem, Pulls, State, upright
 from bestarm.validation import Array, IntArray
@@ -41,8 +42,8 @@ class GSE:
         return "gse" if self.design == "g" else "gse-greedy"
 
     def start(self, problem: Problem, rng: np.random.Generator) -> State:
-        view = problem.belief.gaussian()
-        if view.covariance.diag.any() or not view.covariance.rank:
+        view = problem.belief
+        if not isinstance(view, Gaussian) or view.covariance.diag.any() or not view.covariance.rank:
             raise InputError(
                 "policy is 'gse' and model is not linear; expected arms with features, or try 'sh' or 'tie'"
             )

@@ -68,5 +68,5 @@ class SuccessiveRejects:
 
 def _average(state: State) -> Array:
     """Average of all rewards of each arm; −∞ where there are none."""
-    total = upright(state.belief, state.memory.total)
+    total = upright(state.belief, rounds.first_moment(state.memory.total))
     return rounds.average(total, state.counts)

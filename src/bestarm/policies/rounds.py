@@ -9,7 +9,19 @@ import numpy as np
 from bestarm.policies.contract import Problem, Pulls, State, absorb, hold
 from bestarm.validation import Array, IntArray
 
-__all__ = ["Rounds", "ask", "average", "begin", "evenly", "halved", "settle", "split", "survivor", "tell"]
+__all__ = [
+    "Rounds",
+    "ask",
+    "average",
+    "begin",
+    "evenly",
+    "first_moment",
+    "halved",
+    "settle",
+    "split",
+    "survivor",
+    "tell",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +43,12 @@ class Rounds:
     @property
     def means(self) -> Array:
         """Average reward in this round; −∞ for arms it did not evaluate."""
-        return average(self.sums, self.seen)
+        return average(first_moment(self.sums), self.seen)
+
+
+def first_moment(sums: Array) -> Array:
+    """The sums themselves, where the sums of squares stand behind them (contract.Policy.observe)."""
+    return sums[..., 0] if sums.ndim == 3 else sums
 
 
 def average(sums: Array, counts: Array) -> Array:
@@ -42,9 +59,9 @@ def average(sums: Array, counts: Array) -> Array:
 def begin(problem: Problem, rng: np.random.Generator, table: Any, belief: Any = None) -> State:
     """All arms in, nothing asked for yet."""
     shape = (problem.runs, problem.num_arms)
-    zero = np.zeros(shape)
-    alive = np.ones(shape, dtype=bool)
-    return hold(problem, belief, Rounds(alive, zero, zero, zero, zero, -1, rng.random(shape), table))
+    zero, alive = np.zeros(shape), np.ones(shape, dtype=bool)
+    nothing = zero if problem.belief.moments == 1 else np.zeros((*shape, problem.belief.moments))
+    return hold(problem, belief, Rounds(alive, zero, zero, nothing, nothing, -1, rng.random(shape), table))
 
 
 def ask(state: State, room: float | Array) -> Pulls:
@@ -93,7 +110,7 @@ def settle(
         memory: Rounds = state.memory
         alive = memory.alive if memory.now < 0 else _best(score(state), memory, keep(memory.now))
         zero = np.zeros(alive.shape)
-        memory = replace(memory, alive=alive, seen=zero, sums=zero, now=memory.now + 1)
+        memory = replace(memory, alive=alive, seen=zero, sums=np.zeros_like(memory.sums), now=memory.now + 1)
         state = replace(state, memory=memory)
         if memory.now < rounds:
             state = replace(state, memory=replace(memory, want=allocate(memory.now, state)))

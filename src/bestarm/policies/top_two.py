@@ -8,20 +8,24 @@ TS-TCI  the arm of least W_j + log N_j (Jourdan et al., 2022), with N_j = v_j/Va
 
 All start from the prior: no arm is evaluated just to begin with. Russo redraws until the leader loses; here such a
 draw is made at once, of the same law. Ties of W = 0 are broken at random, others go to the lowest index. The decision
-is the largest posterior mean, as in the paper.
+is the largest posterior mean, as in the paper. Yes/no arms have Beta posteriors and costs of their own.
 """
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, rel_entr
 
+from bestarm.models import best_beta
+from bestarm.models.bernoulli import Bernoulli
 from bestarm.models.covariance import Covariance
 from bestarm.policies.contract import Problem, Pulls, State, absorb, first_best, hold, marginal, upright
 from bestarm.validation import Array, IntArray
 
-__all__ = ["TopTwo", "challenger_draw", "transport"]
+__all__ = ["TopTwo", "beta_challenger_draw", "beta_transport", "challenger_draw", "transport"]
+
+_REDRAWS = 50
 
 
 @dataclass(frozen=True)
@@ -49,19 +53,27 @@ class TopTwo:
             return state, Pulls(arms=arms)
         doubted = np.flatnonzero(rng.random(len(arms)) >= self.beta)
         if len(doubted):
-            view = belief.gaussian()
-            mean = upright(view)[doubted]
-            covariance = Covariance(view.covariance.factor[doubted], view.covariance.diag[doubted])
             leader = arms[doubted]
-            if self.rule == "ttts":
-                arms[doubted] = challenger_draw(mean, covariance, leader, rng)
+            if isinstance(belief, Bernoulli):
+                a, b = (part[doubted] for part in belief.upright)
+                if self.rule == "ttts":
+                    arms[doubted] = beta_challenger_draw(a, b, leader, rng)
+                    return state, Pulls(arms=arms)
+                cost, worth = beta_transport(a, b, leader), a + b
             else:
+                view = belief.gaussian()
+                mean = upright(view)[doubted]
+                covariance = Covariance(view.covariance.factor[doubted], view.covariance.diag[doubted])
+                if self.rule == "ttts":
+                    arms[doubted] = challenger_draw(mean, covariance, leader, rng)
+                    return state, Pulls(arms=arms)
+                with np.errstate(divide="ignore"):
+                    worth = np.broadcast_to(view.noise_var, belief.mean.shape)[doubted] / covariance.var
                 cost = transport(mean, covariance, leader)
-                if self.rule == "ts-tci":
-                    with np.errstate(divide="ignore"):
-                        cost += np.log(np.broadcast_to(view.noise_var, belief.mean.shape)[doubted] / covariance.var)
-                cost[np.arange(len(leader)), leader] = np.inf
-                arms[doubted] = _least(cost, rng) if self.rule == "t3c" else np.argmin(cost, axis=1)
+            if self.rule == "ts-tci":
+                cost += np.log(worth)
+            cost[np.arange(len(leader)), leader] = np.inf
+            arms[doubted] = _least(cost, rng) if self.rule == "t3c" else np.argmin(cost, axis=1)
         return state, Pulls(arms=arms)
 
     def observe(self, state: State, pulls: Pulls, sums: Array) -> State:
@@ -142,6 +154,41 @@ def challenger_draw(mean: Array, covariance: Covariance, leader: IntArray, rng: 
         chosen[left[accepted]] = np.where(hopeless, picked, best)[accepted]
         left = left[~accepted]
     return np.asarray(chosen)
+
+
+def beta_transport(a: Array, b: Array, leader: IntArray) -> Array:
+    """W_j = N_L kl(m_L, m̄) + N_j kl(m_j, m̄) for Beta posteriors worth N = α + β evaluations of mean m, (R, K); m̄ is
+    the mean of both together. 0 where j is ahead (Shang et al., 2020, for Bernoulli arms).
+    """
+    worth = a + b
+    rows, mean = np.arange(len(leader))[:, None], a / worth
+    own, top = worth[rows, leader[:, None]], mean[rows, leader[:, None]]
+    both = (own * top + worth * mean) / (own + worth)
+    return np.where(top > mean, own * _kl(top, both) + worth * _kl(mean, both), 0.0)
+
+
+def _kl(p: Array, q: Array) -> Array:
+    """Divergence of a coin of chance p from one of chance q."""
+    return np.asarray(rel_entr(p, q) + rel_entr(1 - p, 1 - q))
+
+
+def beta_challenger_draw(a: Array, b: Array, leader: IntArray, rng: np.random.Generator) -> IntArray:
+    """As `challenger_draw`, for Beta posteriors: redraws, and where fifty were not enough, the law of the best arm."""
+    chosen, left = leader.copy(), np.arange(len(leader))
+    for _ in range(_REDRAWS):
+        chosen[left] = np.argmax(rng.beta(a[left], b[left]), axis=1)
+        left = left[chosen[left] == leader[left]]
+        if not left.size:
+            return chosen
+    chance, _ = best_beta.independent(a[left], b[left])
+    rows = np.arange(len(left))
+    chance[rows, leader[left]] = 0.0
+    total = chance.sum(axis=1)
+    picked = np.argmax(np.cumsum(chance, axis=1) > (rng.random(len(left)) * total)[:, None], axis=1)
+    mean = (a / (a + b))[left]
+    mean[rows, leader[left]] = -1.0
+    chosen[left] = np.where(total > 1e-12, picked, np.argmax(mean, axis=1))
+    return chosen
 
 
 def _cov_with(covariance: Covariance, arm: IntArray) -> Array:

@@ -59,7 +59,11 @@ class _Job:
         started = time.perf_counter()
         problem = Problem(self.model, None if self.policy.anytime else last, self.costs, runs, self.batch)
         state = self.policy.start(problem, choices)
-        counts, sums = np.zeros((runs, self.model.num_arms)), np.zeros((runs, self.model.num_arms))
+        judged = self.truth.model if self.conditional and isinstance(self.truth, FromModel) else None
+        judged = judged if judged is not None and judged.exact else None
+        moments = max(self.model.moments, 1 if judged is None else judged.moments)
+        counts = np.zeros((runs, self.model.num_arms))
+        sums = np.zeros((*counts.shape, moments)[: 1 + moments])
         spent: Array | float = 0.0
         rows, outcomes = np.arange(runs), []
         for budget in self.budgets:
@@ -77,29 +81,43 @@ class _Job:
                     raise InputError(
                         f"policy '{self.label}' asked for {np.max(cost):g}; expected at most {np.min(room):g}"
                     )
-                got = world.draw(pulls, rewards)
+                got = world.draw(pulls, rewards, moments)
                 if pulls.arms is not None:
                     counts[rows, pulls.arms] += 1
-                    sums[rows, pulls.arms] += got
+                    if moments == 1:
+                        sums[rows, pulls.arms] += got
+                    else:
+                        sums[rows, pulls.arms] += np.stack([got, got**2], axis=-1)
                 else:
                     counts += pulls.counts
                     sums += got
+                    got = got[..., 0] if moments > self.model.moments else got
                 spent = spent + (1.0 if pulls.arms is not None and not problem.priced else cost)
                 state = self.policy.observe(state, pulls, got)
             picked = self.policy.recommend(state)
-            outcomes.append(self._judged(world.means, picked, counts, sums, judge, time.perf_counter() - started))
+            seconds = time.perf_counter() - started
+            outcomes.append(self._judged(world.means, picked, judged, counts, sums, judge, seconds))
         return outcomes
 
     def _judged(
-        self, means: Array, picked: IntArray, counts: Array, sums: Array, rng: np.random.Generator, seconds: float
+        self,
+        means: Array,
+        picked: IntArray,
+        judged: Any,
+        counts: Array,
+        sums: Array,
+        rng: np.random.Generator,
+        seconds: float,
     ) -> Outcome:
+        """judged: the truth, where its exact posterior can say how likely the decision is wrong; else None."""
         upright = self.model.arms.sign * means
         shortfall = upright.max(axis=1) - upright[np.arange(len(picked)), picked]
         wrong = (shortfall > 0).astype(np.float64)
-        if not (self.conditional and isinstance(self.truth, FromModel)):
+        if judged is None:
             return Outcome(wrong, shortfall, wrong, shortfall, seconds)
         same = bool((counts == counts[0]).all())  # a fixed plan: one covariance for all runs
-        posterior = self.truth.model._conditioned(counts[0] if same else counts, sums)
+        total = sums if sums.ndim == 2 or judged.moments == 2 else sums[..., 0]
+        posterior = judged._conditioned(counts[0] if same else counts, total)
         return Outcome(*error_given_data(posterior, picked, rng), wrong, shortfall, seconds)
 
     def _stream(self, purpose: int, budget: float | None = None) -> np.random.Generator:
@@ -139,7 +157,7 @@ def simulate(
         Instances, and how often each is run.
     outcome
         "conditional": the exact chance, given the data of a run, that its decision is wrong (Rao-Blackwell), wherever
-        truth is a model; "realised": 0 or 1. Both are kept where both are known.
+        truth is a model with exact posteriors; "realised": 0 or 1. Both are kept where both are known.
     executor
         None runs here; any concurrent.futures.Executor gets one job for each block.
     out

@@ -5,7 +5,7 @@ at a time (sums are all that policies need).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,8 +24,10 @@ class World(Protocol):
     @property
     def means(self) -> Array: ...
 
-    def draw(self, pulls: Pulls, rng: np.random.Generator) -> Array:
-        """Sums of rewards: (R,) for one evaluation in each run, (R, K) for counts."""
+    def draw(self, pulls: Pulls, rng: np.random.Generator, moments: int = 1) -> Array:
+        """Sums of rewards: (R,) for one evaluation in each run, (R, K) for counts; with moments = 2 (R, K, 2), the sums
+        of their squares behind.
+        """
         ...
 
 
@@ -37,16 +39,22 @@ class Truth(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class _Sampled:
-    """Arm means drawn beforehand; rewards from the model's noise."""
+    """Arm means drawn beforehand; rewards from a model (with its noise in each world, where that was drawn too)."""
 
     means: Array
-    model: Any
+    source: Any
 
-    def draw(self, pulls: Pulls, rng: np.random.Generator) -> Array:
+    def draw(self, pulls: Pulls, rng: np.random.Generator, moments: int = 1) -> Array:
         if pulls.arms is None:
             assert pulls.counts is not None
-            return np.asarray(self.model.sample_sums(self.means, pulls.counts, rng))
-        return np.asarray(self.model._one_reward(self.means[np.arange(len(pulls.arms)), pulls.arms], pulls.arms, rng))
+            return np.asarray(self.source.sample_sums(self.means, pulls.counts, rng, moments))
+        return np.asarray(self.source._one_reward(self.means[np.arange(len(pulls.arms)), pulls.arms], pulls.arms, rng))
+
+
+def _repeated(means: Array, source: Any, repeats: int) -> _Sampled:
+    if source.batch_shape:
+        source = replace(source, noise_var=np.repeat(source.noise_var, repeats, axis=0))
+    return _Sampled(np.repeat(means, repeats, axis=0), source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,12 +64,13 @@ class FromModel:
     model: Any
 
     def worlds(self, runs: int, repeats: int, rng: np.random.Generator) -> World:
-        return _Sampled(np.repeat(self.model.sample(runs, rng), repeats, axis=0), self.model)
+        means, source = self.model._worlds(runs, rng)
+        return _repeated(means, source, repeats)
 
 
 @dataclass(frozen=True, eq=False)
 class FromFunction:
-    """Arm means from `function(runs, rng)`, (runs, K); rewards with the noise of the model."""
+    """Arm means from `function(runs, rng)`, (runs, K); rewards drawn as the model says they are."""
 
     function: Callable[[int, np.random.Generator], ArrayLike]
     model: Any
@@ -70,7 +79,7 @@ class FromFunction:
         means = real_array(self.function(runs, rng), "truth(runs, rng)")
         if means.shape != (runs, self.model.num_arms):
             raise InputError(f"truth returned shape {means.shape}; expected ({runs}, {self.model.num_arms}) arm means")
-        return _Sampled(np.repeat(means, repeats, axis=0), self.model)
+        return _repeated(means, self.model._worlds(runs, rng)[1], repeats)
 
 
 class Evaluations:
@@ -116,10 +125,11 @@ class _Drawn:
             for pool in truth.pools:
                 if order is None or not truth.shared:
                     order = np.argsort(rng.random((runs, len(pool))), axis=1)
-                # running totals: a sum of evaluations a…b is a difference
-                self._totals.append(np.concatenate([np.zeros((runs, 1)), np.cumsum(pool[order], axis=1)], axis=1))
+                # running totals of rewards and squares: a sum of evaluations a…b is a difference
+                values = np.stack([pool[order], pool[order] ** 2], axis=-1)
+                self._totals.append(np.concatenate([np.zeros((runs, 1, 2)), np.cumsum(values, axis=1)], axis=1))
 
-    def draw(self, pulls: Pulls, rng: np.random.Generator) -> Array:
+    def draw(self, pulls: Pulls, rng: np.random.Generator, moments: int = 1) -> Array:
         runs, arms = self._used.shape
         rows = np.arange(runs)
         if self._truth.replace:
@@ -128,15 +138,16 @@ class _Drawn:
                 item = np.floor(rng.random(runs) * size).astype(np.intp)
                 padded = _padded(self._truth.pools)
                 return np.asarray(padded[pulls.arms, item])
-            sums = np.zeros((runs, arms))
+            sums = np.zeros((runs, arms, moments))
             for k, column in enumerate(pulls.per_arm(runs, arms).T.astype(np.intp)):
                 pool = self._truth.pools[k]
                 drawn = pool[rng.integers(0, len(pool), int(column.sum()))]
-                sums[:, k] = np.bincount(np.repeat(rows, column), weights=drawn, minlength=runs)
-            return sums
+                for p in range(moments):
+                    sums[:, k, p] = np.bincount(np.repeat(rows, column), weights=drawn ** (p + 1), minlength=runs)
+            return sums if moments > 1 else sums[..., 0]
         counts = pulls.per_arm(runs, arms).astype(np.intp)
         until = self._used + counts
-        sums = np.zeros((runs, arms))
+        sums = np.zeros((runs, arms, 2))
         for k, total in enumerate(self._totals):
             if (until[:, k] >= total.shape[1]).any():
                 raise InputError(
@@ -145,7 +156,9 @@ class _Drawn:
                 )
             sums[:, k] = total[rows, until[:, k]] - total[rows, self._used[:, k]]
         self._used = until
-        return sums if pulls.arms is None else sums[rows, pulls.arms]
+        if pulls.arms is not None:
+            return np.asarray(sums[rows, pulls.arms, 0])
+        return sums if moments > 1 else sums[..., 0]
 
 
 def _padded(pools: list[Array]) -> Array:
