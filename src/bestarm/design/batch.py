@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from bestarm.models.belief import Belief
 from bestarm.models.bernoulli import Bernoulli
@@ -10,9 +11,10 @@ from bestarm.models.best import normal_replicates
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array
 
-__all__ = ["expected_errors", "gain_of_one", "tie_shares"]
+__all__ = ["expected_errors", "gain_of", "tie_shares"]
 
-_OUTCOMES = 7  # Gauss-Hermite nodes for what one evaluation may say
+_OUTCOMES = 4  # nodes for what evaluations may say, on each side of where the decision turns
+_UNLIKELY = 1e-5  # chance of a turn that is not looked at
 
 _DRAWS = 64  # four times as many draws and three times as many steps changed no error that could be measured
 _STEPS = 8
@@ -65,35 +67,46 @@ def expected_errors(belief: Gaussian, counts: Array, points: int = 256) -> Array
     return out
 
 
-def gain_of_one(belief: Belief) -> Array:
-    """How much one more evaluation of each arm lowers the expected error of deciding right after it, (R, K).
+def gain_of(number: float, belief: Belief) -> Array:
+    """How much so many evaluations of one arm lower the expected error of deciding right after them, (R, K).
 
-    For independent arms, of Gaussian views with the exact outcomes of yes/no rewards. 0 where no outcome of a single
-    evaluation changes the decision: the error is then the same on average.
+    For independent arms, on their Gaussian view; a single yes/no reward has its two outcomes. 0 where no outcome
+    changes the decision: the error is then the same on average.
     """
     from bestarm.error import kernels
 
     view = belief.gaussian()
     if view.num_arms == 1:
         return np.zeros(view.mean.shape)
-    mean, var, noise = np.broadcast_arrays(view.arms.sign * view.mean, view.covariance.diag, view.noise_var)
-    weight, new_mean, new_var = _outcomes(belief, mean, var, noise)
+    mean, var, noise = np.broadcast_arrays(view.arms.sign * view.mean, view.covariance.diag, view.noise_var / number)
     ranked = np.sort(mean, axis=1)
-    is_best = mean == ranked[:, -1:]
-    turns = np.where(is_best[:, :, None], new_mean < ranked[:, -2, None, None], new_mean > ranked[:, -1, None, None])
-    gain: Array = kernels.gains_independent(mean, np.sqrt(var), weight, new_mean, np.sqrt(new_var), turns.any(axis=2))
+    rival = np.where(mean == ranked[:, -1:], ranked[:, -2:-1], ranked[:, -1:])
+    weight, new_mean, new_var = _outcomes(belief if number == 1 else view, mean, var, noise, rival)
+    now = mean > rival
+    ahead = (weight * ((new_mean > rival[:, :, None]) | (now[:, :, None] & (new_mean == rival[:, :, None])))).sum(
+        axis=2
+    )
+    turns = np.where(now, 1 - ahead, ahead) > _UNLIKELY
+    gain: Array = kernels.gains_independent(mean, np.sqrt(var), weight, new_mean, np.sqrt(new_var), turns)
     return gain
 
 
-def _outcomes(belief: Belief, mean: Array, var: Array, noise: Array) -> tuple[Array, Array, Array]:
-    """What one evaluation of each arm may lead to: chances, and its mean and variance then, (R, K, Z) each."""
+def _outcomes(belief: Belief, mean: Array, var: Array, noise: Array, rival: Array) -> tuple[Array, Array, Array]:
+    """What evaluating each arm may lead to: chances, and its mean and variance then, (R, K, Z) each.
+
+    Of Gaussian rewards, Gauss-Legendre nodes in probability on both sides of where the arm passes its rival.
+    """
     if isinstance(belief, Bernoulli):
         a, b = (part[:, :, None] for part in belief.upright)
         worth = a + b
         after = (a + np.array([1.0, 0.0])) / (worth + 1)
         return np.concatenate([a, b], axis=2) / worth, after, after * (1 - after) / (worth + 2)
-    node, weight = np.polynomial.hermite_e.hermegauss(_OUTCOMES)
+    node, weight = np.polynomial.legendre.leggauss(_OUTCOMES)
+    node, weight = (1 + node) / 2, weight / 2
     shift, left = var / np.sqrt(var + noise), var * noise / (var + noise)
-    shape = (*mean.shape, _OUTCOMES)
-    after = mean[:, :, None] + shift[:, :, None] * node
-    return np.broadcast_to(weight / weight.sum(), shape), after, np.broadcast_to(left[:, :, None], shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below = ndtr(np.where(shift > 0, (rival - mean) / shift, np.where(rival >= mean, np.inf, -np.inf)))[:, :, None]
+    chance = np.concatenate([below * weight, (1 - below) * weight], axis=2)
+    u = np.concatenate([below * node, below + (1 - below) * node], axis=2)
+    after = mean[:, :, None] + shift[:, :, None] * ndtri(np.clip(u, 1e-12, 1 - 1e-12))
+    return chance, after, np.broadcast_to(left[:, :, None], after.shape)

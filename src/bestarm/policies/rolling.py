@@ -6,8 +6,8 @@ the covariance after them. With one stage this is the fixed tie plan.
 
 The tie plan is made for large budgets; at the very end it may want an evaluation that cannot change the decision any
 more. So where arms are independent, and nobody asked for stages or batches, the last eight evaluations go one by one to
-the arm whose evaluation lowers the exact error of deciding right after it the most, and to the tie plan's where none
-does. For yes/no arms that closes most of the distance to the Bayes-optimal policy (docs/policies.md).
+the arm which, if it got all that is left, would lower the error of the decision the most, and to the tie plan's where
+none would. For yes/no arms that closes most of the distance to the Bayes-optimal policy (docs/policies.md).
 
 Guarded, it never errs more often, in expectation, than the fixed plan it starts from: the counts planned are kept, each
 stage is a part of them, and they give way to a new plan only where the expected error of the decision, computed for
@@ -20,11 +20,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from bestarm.design.batch import expected_errors, gain_of_one, tie_shares
+from bestarm.design.batch import expected_errors, gain_of, tie_shares
 from bestarm.design.plans import plan
 from bestarm.design.rounding import largest_remainder, share_out
 from bestarm.errors import InputError
 from bestarm.models.belief import Belief
+from bestarm.models.bernoulli import Bernoulli
 from bestarm.models.gaussian import Gaussian
 from bestarm.policies.contract import Problem, Pulls, State, absorb, first_best, hold, upright
 from bestarm.validation import Array, IntArray
@@ -32,7 +33,7 @@ from bestarm.validation import Array, IntArray
 __all__ = ["Rolling"]
 
 _STAGES, _STRUCTURED_STAGES = 48, 24  # more gained nothing that could be measured (docs/policies.md)
-_AHEAD = 8  # evaluations at the end that look one step ahead; 20 did no better
+_AHEAD = 8  # evaluations at the end that look to the end; 20 did no better
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,7 @@ class Rolling:
             if self.guarded:
                 planned = given + _better(view, planned - given, _part(shares, left, costs))
         if ahead and (left <= _AHEAD).all():
-            part = _one_ahead(state.belief, shares) * (left > 0)[:, None]
+            part = _to_the_end(state.belief, shares, float(left.max())) * (left > 0)[:, None]
         elif self.guarded or (stage.number == 0 and (amount >= left).all()):
             part = _part((planned - given) * costs, amount, costs, planned - given)
         else:
@@ -149,9 +150,10 @@ def _part(shares: Array, amount: Array, costs: Array, most: Array | None = None)
     return counts if most is None else np.minimum(counts, most)
 
 
-def _one_ahead(belief: Belief, shares: Array) -> Array:
-    """One evaluation in each run: of the arm that gains most by it, or of the tie plan's foremost; (R, K)."""
-    gain = gain_of_one(belief)
+def _to_the_end(belief: Belief, shares: Array, left: float) -> Array:
+    """One evaluation in each run: of the arm that gains most by all that is left, or of the tie plan's foremost."""
+    # yes/no rewards are better looked at one at a time, by their two outcomes (docs/policies.md)
+    gain = gain_of(1 if isinstance(belief, Bernoulli) else left, belief)
     chosen = np.where(gain.max(axis=1) > 1e-6, np.argmax(gain + 1e-9 * shares, axis=1), np.argmax(shares, axis=1))
     part = np.zeros(shares.shape)
     part[np.arange(len(part)), chosen] = 1.0
