@@ -12,6 +12,7 @@ import numpy as np
 from bestarm.design.plans import Method, plan
 from bestarm.design.rounding import largest_remainder
 from bestarm.errors import InputError
+from bestarm.models.logistic import GeneralizedLinear
 from bestarm.policies.contract import Problem, Pulls, State, absorb, first_best, hold, upright
 from bestarm.validation import Array, IntArray, shown
 
@@ -20,11 +21,14 @@ __all__ = ["Fixed"]
 
 @dataclass(frozen=True)
 class Fixed:
-    """method and mix as in `ba.plan`; "bound" with mix 0.5 is the paper's Opt. counts: a plan of one's own instead."""
+    """method and mix as in `ba.plan`; "bound" with mix 0.5 is the paper's Opt. counts: a plan of one's own instead.
+    fisher: False plans for logistic arms as if they were linear Gaussian ones (the paper's choice).
+    """
 
     method: Method = "tie"
     mix: float | None = None
     counts: tuple[int, ...] | None = None
+    fisher: bool = True
 
     anytime: ClassVar[bool] = False
     costs: ClassVar[bool] = True
@@ -43,7 +47,10 @@ class Fixed:
         """The same with its plan made: once for all runs."""
         if self.counts is not None:
             return self
-        made = plan(problem.belief, problem.known_budget(self.name), self.method, problem.costs, self.mix)
+        belief = problem.belief
+        if not self.fisher and isinstance(belief, GeneralizedLinear):
+            belief = belief.gaussian(fisher=False)
+        made = plan(belief, problem.known_budget(self.name), self.method, problem.costs, self.mix)
         return replace(self, counts=tuple(map(int, made.counts)))
 
     def next(self, state: State, room: float | Array, rng: np.random.Generator) -> tuple[State, Pulls]:
