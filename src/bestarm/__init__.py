@@ -22,6 +22,8 @@ from bestarm.error.evaluate import error_probability, evaluate
 from bestarm.error.evaluation import Evaluation
 from bestarm.errors import BestarmError, InputError, PrecisionWarning
 from bestarm.estimate import Estimate
+from bestarm.learning.from_nothing import from_nothing
+from bestarm.learning.learn import learn
 from bestarm.models.bernoulli import Bernoulli
 from bestarm.models.files import load, save
 from bestarm.models.gaussian import Gaussian
@@ -54,6 +56,8 @@ __all__ = [
     "simulate",
     "Results",
     "Evaluations",
+    "learn",
+    "from_nothing",
     "load",
     "save",
     "BestarmError",

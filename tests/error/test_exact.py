@@ -334,7 +334,7 @@ def test_the_seed_decides():
 
 MODEL = ba.Gaussian.independent([0, 1, 2], 1, names=["a", "b", "c"])
 BAD = {
-    "model": (lambda: ba.evaluate("m", [1]), "model is 'm'; expected a Gaussian"),
+    "model": (lambda: ba.evaluate("m", [1]), "model is 'm'; expected a model"),
     "batch": (lambda: ba.evaluate(MODEL.condition(np.ones((2, 3)), np.ones((2, 3))), [1, 1, 1]), "batch axes"),
     "counts": (lambda: ba.evaluate(MODEL, [1, 1]), r"counts has shape \(2,\); expected one number per arm \(3\)"),
     "negative": (lambda: ba.evaluate(MODEL, [1, -1, 1]), r"counts\[1\] is -1"),

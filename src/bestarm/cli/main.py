@@ -6,7 +6,9 @@ import sys
 import click
 
 import bestarm
+from bestarm.cli.commands.analyze import analyze
 from bestarm.cli.commands.demo import demo
+from bestarm.cli.commands.learn import learn
 from bestarm.errors import BestarmError
 
 
@@ -16,7 +18,7 @@ def cli() -> None:
     """Choose the best of K options with a fixed number of noisy evaluations."""
 
 
-for command in (demo,):
+for command in (demo, learn, analyze):
     cli.add_command(command)
 
 

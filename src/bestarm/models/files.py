@@ -40,28 +40,41 @@ from bestarm.models.logistic import GeneralizedLinear
 from bestarm.models.unknown_noise import UncertainGaussian, UnknownNoise
 from bestarm.validation import SMALLEST, Array, non_negative, positive, shown, spread
 
-__all__ = ["SCHEMA", "load", "save"]
+__all__ = ["SCHEMA", "dumps", "load", "save", "source_of"]
 
 SCHEMA = 1
 _DEEPEST = DEEPEST + 10  # the document around a payload
 
 
-def save(model: Belief, path: str | Path) -> None:
-    """Write `model` to `path`: JSON where it ends in .json, YAML otherwise. `load` gives back the same numbers."""
-    document = _document(checked_single(model))
+def save(model: Belief, path: str | Path, source: dict[str, Any] | None = None, units: str | None = None) -> None:
+    """Write `model` to `path`: JSON where it ends in .json, YAML otherwise. `load` gives back the same numbers.
+
+    source: where the model is from (`source_of` reads it). units: of the rewards.
+    """
     target = _path(path)
-    if target.suffix.lower() == ".json":
-        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
-    else:
-        text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**20)
-    try:
-        _model(document)
-    except InputError as error:
-        raise InputError(f"model has numbers that no file may hold: {error}") from None
+    text = dumps(model, "json" if target.suffix.lower() == ".json" else "yaml", source, units)
     try:
         _replace(target, text)
     except (OSError, ValueError) as error:
         raise InputError(f"path is {shown(str(target))}; it cannot be written: {_reason(error)}") from None
+
+
+def dumps(model: Belief, form: str = "yaml", source: dict[str, Any] | None = None, units: str | None = None) -> str:
+    """The text of a model file."""
+    document = _document(checked_single(model))
+    arms = document.pop("arms")
+    if units is not None:
+        document["units"] = _Text(units)
+    if source is not None:
+        document["source"] = {key: _quoted(value) for key, value in source.items()}
+    document["arms"] = arms
+    try:
+        _model(document)
+    except InputError as error:
+        raise InputError(f"model has numbers that no file may hold: {error}") from None
+    if form == "json":
+        return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    return str(yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**20))
 
 
 def _replace(target: Path, text: str) -> None:
@@ -82,6 +95,24 @@ def _replace(target: Path, text: str) -> None:
 
 def load(path: str | Path) -> Any:
     """Read a model that `save` wrote, or that a person did."""
+    document, source = _read(path)
+    try:
+        return _model(document)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def source_of(path: str | Path) -> dict[str, Any]:
+    """Where a model file says that it is from: rows, sha256, method, date; empty where it does not say."""
+    document, source = _read(path)
+    about = document.get("source", {}) if isinstance(document, dict) else {}
+    if not isinstance(about, dict):
+        raise InputError(f"{source}: source is {shown(about)}; expected keys such as rows, sha256, method, date")
+    return about
+
+
+def _read(path: str | Path) -> tuple[Any, Path]:
+    """The document in a file, and the file's name."""
     source = _path(path)
     try:
         text = source.read_text(encoding="utf-8-sig")
@@ -101,10 +132,7 @@ def load(path: str | Path) -> Any:
         raise InputError(f"{source} cannot be read as a model file: it is nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"{source} cannot be read as a model file: {_reason(error)}") from None
-    try:
-        return _model(document)
-    except InputError as error:
-        raise InputError(f"{source}: {error}") from None
+    return document, source
 
 
 def _path(path: str | Path) -> Path:

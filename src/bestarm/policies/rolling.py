@@ -111,6 +111,10 @@ class Rolling:
         ahead = self._looks_ahead(problem, view) and not state.pending.any()
         if ahead:  # the end is kept for single evaluations
             amount = np.where(left > _AHEAD, np.minimum(amount, left - _AHEAD), np.minimum(left, 1.0))
+        # a belief that learns its own prior first sees a few evaluations of every arm
+        pilot = getattr(state.belief, "pilot", 0) if stage.number == 0 else 0
+        if pilot:
+            amount = np.maximum(amount, np.minimum(left, pilot * float(costs.sum())))
         shares, planned = stage.shares, stage.planned
         if stage.number > 0:  # the first plan was made, and certified, for all runs alike
             shares = tie_shares(view, np.maximum(left, 1e-9), costs, shares)

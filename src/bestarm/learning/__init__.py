@@ -1,0 +1,1 @@
+"""Models from data: priors learned from past results, from nothing, or while an experiment runs."""
