@@ -4,10 +4,10 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from reference import settings
 
 import bestarm as ba
 from bestarm.error import exact
+from bestarm.paper.settings import settings
 
 
 def timed(call: Callable[[], ba.Evaluation], repeats: int = 3) -> tuple[float, list[ba.Evaluation]]:

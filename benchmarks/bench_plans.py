@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from reference import settings
 
 import bestarm as ba
 from bestarm.design.objectives import LogDet, PairSum, bound_weights
 from bestarm.design.simplex import minimise
+from bestarm.paper.settings import settings
 
 cp: Any = importlib.import_module("cvxpy")  # types that do not help
 optimize: Any = importlib.import_module("scipy.optimize")

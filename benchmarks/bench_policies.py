@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from reference import settings
 
 import bestarm as ba
+from bestarm.paper.settings import settings
 from bestarm.simulation import engine
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))

@@ -26,7 +26,7 @@ def compared(label: str, policy: str, budget: int, known: ba.Results, other: ba.
 
 def main() -> None:
     print(
-        "\nfrom nothing (rolling, K = 30, n = 600): error with the true prior, without any, and by how much it is larger"
+        "\nfrom nothing (rolling, K = 30, n = 600): error with the true prior, without any, and how much larger that is"
     )
     print("target 10 %\n")
     truths = {

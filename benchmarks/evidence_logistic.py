@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 
 import bestarm as ba
+from bestarm.paper.settings import logistic_settings
 
 RUNS = int(os.environ.get("RUNS", "2000"))
 BUDGETS = list(range(100, 1001, 300))
@@ -16,23 +17,11 @@ FIXED = ("uniform", "heuristic", "g", "bound", "bound-mix", "tie", "anchored")
 OTHERS = ("warmup-ts", "warmup-ts-tci", "rolling", "sh", "sr", "bayes-elim", "ts", "ts-tci", "joint-ts", "joint-ts-tci")
 
 
-def priors() -> dict[str, ba.models.logistic.GeneralizedLinear]:
-    found = {}
-    for d in (3, 4):
-        rng = np.random.default_rng(0)
-        features = rng.normal(1, 1, (30, d))
-        features /= np.abs(features).sum(axis=1, keepdims=True)
-        cov = np.diag(np.linspace(0.1, 0.5, d) ** 2)
-        found[f"d = {d}, fixed"] = ba.Logistic(features, np.ones(d), cov)
-        found[f"d = {d}, random"] = ba.Logistic(features, rng.random(d), cov)
-    return found
-
-
 def main() -> None:
     policies = dict.fromkeys((*FIXED, *OTHERS)) | {"g": "g"}
     chosen = {name: name for name in policies} | {"g, as if linear": ba.policies.Fixed(method="g", fisher=False)}
     with ProcessPoolExecutor(2) as pool:
-        for label, model in priors().items():
+        for label, model, _ in logistic_settings(0):
             results = ba.simulate(model, chosen, BUDGETS, RUNS, executor=pool)
             print(f"\n{label}: realised error ({RUNS:,} runs), and first less last budget in standard errors\n")
             print(f"{'policy':<18}" + "".join(f"{b:>17}" for b in BUDGETS) + f"{'falls by':>10}")

@@ -7,11 +7,11 @@ import multiprocessing
 import os
 
 import numpy as np
-from reference import settings
 
 import bestarm as ba
 from bestarm.design.plans import METHODS
 from bestarm.design.rounding import largest_remainder
+from bestarm.paper.settings import settings
 
 PAPER = ("uniform", "heuristic", "g", "bound", "bound-mix")
 SEEDS = range(5)

@@ -10,9 +10,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from reference import settings
 
 import bestarm as ba
+from bestarm.paper.settings import settings
 
 PAPER = ("uniform", "bound", "bound-mix", "g", "warmup-ts")
 RIVALS = ("sh", "sr", "bayes-elim", "ts", "ttts", "t3c", "ts-tci", "bayesgap")
