@@ -9,6 +9,7 @@ import bestarm
 from bestarm.cli.commands.analyze import analyze
 from bestarm.cli.commands.demo import demo
 from bestarm.cli.commands.learn import learn
+from bestarm.cli.commands.paper import paper
 from bestarm.errors import BestarmError
 
 
@@ -18,7 +19,7 @@ def cli() -> None:
     """Choose the best of K options with a fixed number of noisy evaluations."""
 
 
-for command in (demo, learn, analyze):
+for command in (demo, learn, analyze, paper):
     cli.add_command(command)
 
 

@@ -537,7 +537,8 @@ class _Evidence:
             totals += [f"min(x{i})", f"max(x{i})", f"count(*) FILTER (WHERE there{i} AND x{i} IS NULL)"]
         sql = (
             f"WITH cells AS (SELECT {', '.join(cells)}, row_number() OVER () AS seen FROM {query.source}), "
-            f"found AS (SELECT *, {', '.join(values)} FROM cells), usable AS (SELECT *, {', '.join(usable)} FROM found) "
+            f"found AS (SELECT *, {', '.join(values)} FROM cells), "
+            f"usable AS (SELECT *, {', '.join(usable)} FROM found) "
             f"SELECT c0, {', '.join(totals)} FROM usable GROUP BY c0 ORDER BY min(seen)"
         )
         try:
@@ -743,6 +744,7 @@ def _duckdb(what: str, stack: contextlib.ExitStack) -> Any:
     settings |= dict.fromkeys(("autoinstall_known_extensions", "autoload_known_extensions"), "false")
     connection = duckdb.connect(config=settings)  # type: ignore[arg-type]
     stack.callback(connection.close)
+    connection.execute("SET enable_progress_bar = false")  # it would go to standard output, among a command's results
     return connection
 
 
@@ -912,7 +914,7 @@ def _stream(open_it: Callable[[], BinaryIO], options: _Options, path: str | None
     file.seek(0)
     if file.read(2) == b"\x1f\x8b":
         file.seek(0)
-        file, path = cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=file))), None
+        file, path = cast(BinaryIO, stack.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))), None
     encoding = _encoding(file, options.encoding)
     with _reading(file, encoding) as text:
         head = text.read(_HEAD)
@@ -966,7 +968,7 @@ def _text_query(path: str, delimiter: str, skip: int, width: int, stack: context
     types = ", ".join(f"'{column}': 'VARCHAR'" for column in columns)
     source = (
         f"read_csv(?, delim = ?, skip = {skip}, header = false, auto_detect = false, quote = '\"', escape = '\"', "
-        f"columns = {{{types}}})"
+        f"max_line_size = {csv.field_size_limit()}, columns = {{{types}}})"
     )
     return _Query(connection, source, (glob.escape(path), delimiter), columns, ("VARCHAR",) * width)
 

@@ -1,0 +1,148 @@
+"""Every figure at tiny size: numbers that are numbers, with standard errors; files beside each other; the page; claims."""
+
+import csv
+import re
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import bestarm as ba
+from bestarm.cli.main import cli
+from bestarm.paper.claims import CLAIMS, Gap, claims_page, verdict
+from bestarm.paper.figures import FIGURES, OURS, make
+from bestarm.paper.lab import PUBLISHED, Lab
+from bestarm.paper.settings import BUDGETS, prior, settings
+from bestarm.report.curves import Curve, Figure, Panel, as_csv
+from bestarm.report.gallery import gallery
+from bestarm.report.plots import ORDER, draw, style
+
+EXACT = ("fig-bounds", "fig-structure")
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    return Lab(tmp_path_factory.mktemp("lab"), runs=20, deep_runs=10, budgets=2)
+
+
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "fig-main-movielens"])
+def test_every_figure(name, lab, tmp_path):
+    figure = make(name, lab)
+    assert figure.panels
+    assert figure.settings["runs"] == 20
+    for panel in figure.panels:
+        for curve in panel.curves:
+            assert np.isfinite(curve.y).all()
+            assert len(curve.x) == len(curve.y) == len(curve.stderr)
+            assert (curve.stderr >= 0).all()
+    noisy = [curve.stderr.max() for panel in figure.panels for curve in panel.curves]
+    assert (max(noisy) == 0) == (name in EXACT), "Monte Carlo carries a standard error, and nothing else does"
+    png, svg = draw(figure, tmp_path)
+    assert png.read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in svg.read_text()
+    rows = list(csv.reader(line for line in as_csv(figure).splitlines() if not line.startswith("#")))
+    assert len(rows) == 1 + sum(len(curve.x) for panel in figure.panels for curve in panel.curves)
+
+
+def test_simulated_errors_are_the_exact_ones(tmp_path):
+    """Fixed allocations of the main figures, first, middle and last budget, 2,000 runs: within 4 standard errors."""
+    lab = Lab(tmp_path, runs=2000, budgets=3)
+    for kind in ("independent", "linear", "hierarchical"):
+        model = prior(f"{kind}, random", 0)
+        results = lab.results(f"check {kind}", model, ("uniform", "bound-mix", "g"), BUDGETS[kind])
+        for policy, mix in (("uniform", None), ("bound-mix", 0.5), ("g", None)):
+            for budget in results.budgets:
+                exact = ba.plan(model, budget, policy.removesuffix("-mix"), mix=mix).evaluation.error
+                found = results.estimate(policy, budget)
+                assert abs(found.value - exact.value) < 4 * np.hypot(found.stderr, exact.stderr)
+
+
+def test_a_simulation_is_run_once(tmp_path, monkeypatch):
+    lab = Lab(tmp_path, runs=20, budgets=2)
+    first = make("fig-main-independent", lab)
+    monkeypatch.setattr("bestarm.simulation.engine._Job.__call__", lambda self: 1 / 0)
+    again = make("fig-main-independent", lab)
+    for a, b in zip(first.panels[0].curves, again.panels[0].curves, strict=True):
+        np.testing.assert_allclose(a.y, b.y, rtol=1e-6)
+
+
+def test_as_published_changes_the_variants(tmp_path):
+    plain, published = (Lab(tmp_path, runs=200, budgets=2, published=p) for p in (False, True))
+    a, b = (make("fig-main-independent", each).panels[0].curves for each in (plain, published))
+    same = {x.label: np.allclose(x.y, y.y) for x, y in zip(a, b, strict=True)}
+    assert same["uniform"]
+    assert not same["warmup-ts"]
+    assert set(PUBLISHED) <= set(ba.policies.names())
+
+
+def test_movielens(tmp_path):
+    """A small folder in the official format."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "ml-1m"
+    folder.mkdir()
+    users, movies = 60, 120
+    u, v = rng.normal(1, 0.3, (users, 2)), rng.normal(1, 0.3, (movies, 2))
+    lines = [
+        f"{i + 1}::{j + 1}::{int(np.clip(round(u[i] @ v[j]), 1, 5))}::1"
+        for i in range(users)
+        for j in range(movies)
+        if rng.random() < 0.7
+    ]
+    (folder / "ratings.dat").write_text("\n".join(lines) + "\n", encoding="latin-1")
+    (folder / "movies.dat").write_text(
+        "\n".join(f"{j + 1}::Movie {j + 1}::Drama" for j in range(movies)) + "\n", encoding="latin-1"
+    )
+    (folder / "users.dat").write_text(
+        "\n".join(f"{i + 1}::M::25::1::0" for i in range(users)) + "\n", encoding="latin-1"
+    )
+    figure = make("fig-main-movielens", Lab(tmp_path / "lab", runs=40, budgets=2, movies=str(folder)))
+    assert {curve.label for curve in figure.panels[0].curves} >= {"g", "gse", "uniform"}
+
+
+def test_colours_and_markers_are_told_apart():
+    """The eight of the main figure have eight colours; no two policies share colour, marker and dash."""
+    main = [style(name) for name in (*OURS, "ts-tci", "sh", "sr", "bayes-elim")]
+    assert len({look["color"] for look in main}) == 8
+    assert len({tuple(style(name).values()) for name in ORDER}) == len(ORDER)
+    assert set(ba.policies.names()) - set(ORDER) <= {"elim:bound"}
+
+
+def test_verdicts():
+    assert verdict([Gap("a", -1, 0.1), Gap("b", -0.5, 0.1)]) == "held"
+    assert verdict([Gap("a", -1, 0.1), Gap("b", 0.5, 0.1)]) == "did not hold"
+    assert verdict([Gap("a", -1, 0.1), Gap("b", 0.05, 0.1)]) == "undecided"
+
+
+def test_claims_page(lab):
+    page = claims_page(lab)
+    assert all(claim.statement in page for claim in CLAIMS)
+    assert len(re.findall(r"\*\*(held|did not hold|undecided)\*\*", page)) == len(CLAIMS)
+
+
+def test_gallery_escapes_and_needs_no_network():
+    curve = Curve("<b>", np.array([1.0]), np.array([0.5]), np.array([0.1]))
+    figure = Figure("fig", "<script>", "x", 'alt "quoted"', (Panel("<p>", "n", "e", (curve,)),), {"seed": 0})
+    page = gallery("T", ["a & b"], [figure], [("<what>", "theirs", "ours")])
+    assert "<script>" not in page
+    assert "&lt;b&gt;" in page
+    assert "http" not in page
+    assert "alt='alt &quot;quoted&quot;'" in page
+
+
+def test_command(tmp_path):
+    run = CliRunner().invoke
+    listed = run(cli, ["paper"])
+    assert all(name in listed.output for name in FIGURES)
+    done = run(cli, ["paper", "fig-bounds", "fig-weights", "--quick", "--out", str(tmp_path), "--jobs", "1"])
+    assert done.exit_code == 0
+    assert {f"fig-bounds.{suffix}" for suffix in ("png", "svg", "csv")} <= {path.name for path in tmp_path.iterdir()}
+    assert "fig-weights.svg" in (tmp_path / "index.html").read_text()
+    assert "expected 'all' or one of" in str(run(cli, ["paper", "fig-x"]).exception)
+    assert "--movies" in str(run(cli, ["paper", "fig-main-movielens"]).exception)
+
+
+def test_settings_are_reproducible():
+    for (a, model, _), (b, again, _) in zip(settings(3), settings(3), strict=True):
+        assert a == b
+        np.testing.assert_array_equal(model.mean, again.mean)
