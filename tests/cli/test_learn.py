@@ -49,7 +49,7 @@ def test_analyze_says_who_and_why(history):
     assert "Pick 'long'" in out
     assert "'lucky, once' has the highest average" in out
     assert "part luck" in out
-    assert "Within 0.1 of it" in out
+    assert "Probably no more than 0.1 worse than it" in out
     rows = json.loads(run("analyze", history, "--format", "json").stdout)["rows"]
     assert sum(row["chance to be best"] for row in rows) == pytest.approx(1)
     table = list(csv.DictReader(io.StringIO(run("analyze", history, "--format", "csv").stdout)))

@@ -54,7 +54,7 @@ def test_runs_on_structured_models(name, setting):
     assert (counts.sum(axis=1) == 30).all()
 
 
-@pytest.mark.parametrize("name", ["sh", "bayes-elim", "gse", "elim:tie"])
+@pytest.mark.parametrize("name", ["sh", "sr", "bayes-elim", "gse", "elim:tie"])
 def test_leaves_the_remainder_when_told(name):
     model = model_for(name, 6)
     counts, _, _ = play(ba.policy(name, remainder="leave"), model, 41, runs=2)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import optimize
 from scipy.special import betaln
 
 from bestarm.errors import InputError
@@ -77,6 +76,8 @@ def normal_population(table: Table, noise: float | None = None) -> Population:
     values = np.array([restricted(sd)[0] for sd in grid])
     best = float(grid[int(np.argmax(values))])
     if best > 0:
+        from scipy import optimize  # slow to import
+
         step = grid[1]
         found = optimize.minimize_scalar(
             lambda sd: -restricted(sd)[0], bounds=(max(best - step, 0.0), best + step), method="bounded"
@@ -103,6 +104,8 @@ def beta_population(table: Table) -> BetaPopulation:
     n, s = table.counts, table.sums
     if table.num_arms == 1:
         return BetaPopulation(float(s[0] + 0.5), float(n[0] - s[0] + 0.5))
+
+    from scipy import optimize
 
     def minus(parameters: Array) -> float:
         middle, worth = 1 / (1 + np.exp(-parameters[0])), np.exp(parameters[1])

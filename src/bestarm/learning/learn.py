@@ -10,7 +10,7 @@ import numpy as np
 
 from bestarm.errors import InputError
 from bestarm.learning.empirical_bayes import beta_population, normal_arms, normal_population
-from bestarm.learning.features import evidence_ridge
+from bestarm.learning.features import Regression, evidence_ridge
 from bestarm.learning.mixture import Effects, gaussian_mixture, named_groups
 from bestarm.learning.tables import Table, read_table
 from bestarm.models.bernoulli import Bernoulli
@@ -26,19 +26,28 @@ KINDS = ("auto", "independent", "linear", "groups", "mixture")
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """model: what is now believed of each arm. table: what was read. method, notes: how, in sentences."""
+    """model: what is now believed of each arm. table: what was read. method, notes: how, in sentences. fit: of a linear
+    prior, with the standardisation that new arms need (`fit.design(features)`).
+    """
 
     model: Any
     table: Table
     method: str
     notes: tuple[str, ...]
+    fit: Regression | None = None
 
     @property
     def source(self) -> dict[str, Any]:
         """Where the model is from, for its file: rows, their hash, the method, the day."""
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         about = {"what": self.table.source, "rows": int(self.table.rows), "sha256": self.table.digest}
-        return about | {"method": self.method, "date": today}
+        about |= {"method": self.method, "date": today}
+        if self.fit is not None:
+            names = self.table.feature_names
+            parts = zip(names, self.fit.shift.tolist(), self.fit.scale.tolist(), strict=True)
+            about["standardised"] = [{"feature": name, "shift": a, "scale": b} for name, a, b in parts]
+            about["coefficients"] = {"mean": self.fit.mean.tolist(), "cov": self.fit.cov.tolist()}
+        return about
 
     def save(self, path: str | Path, units: str | None = None) -> None:
         """Write the model file, its source included."""
@@ -88,16 +97,15 @@ def learn(
         fit = evidence_ridge(table, full, own)
         notes.append(fit.status)
         model = Gaussian.linear(fit.design(table.features), fit.mean, fit.cov, fit.noise, **about)  # type: ignore[arg-type]
-        return Learned(model, table, "ridge regression by maximum evidence", tuple(notes))
+        return Learned(model, table, "ridge regression by maximum evidence", tuple(notes), fit)
     found: Effects = named_groups(table, own) if name == "groups" else gaussian_mixture(table, effects, own)
     prior = Gaussian.hierarchical(found.mixing, found.effect_mean, found.effect_cov, found.arm_sd, found.noise, **about)
     notes.append(
         f"effects {', '.join(found.labels[:6])}{', ...' if len(found.labels) > 6 else ''}: sd "
         f"{np.sqrt(np.diagonal(found.effect_cov)).mean():.3g} between them, {found.arm_sd:.3g} between arms of one"
     )
-    if name == "mixture":
-        return Learned(prior, table, "Gaussian mixture of arm averages", tuple(notes))
-    return Learned(prior.condition(table.counts, table.sums), table, "mixed effects of named groups", tuple(notes))
+    how = "mixed effects of named groups" if name == "groups" else "Gaussian mixture of arm averages"
+    return Learned(prior.condition(table.counts, table.sums), table, how, tuple(notes))
 
 
 def _extended(table: Table, arms: Sequence[str] | None) -> Table:
@@ -137,4 +145,7 @@ def _independent(table: Table, noise: float | None, direction: str, notes: list[
 
 def _read_note(table: Table) -> str:
     skipped = f", {table.skipped} without a reward left out" if table.skipped else ""
-    return f"{table.rows} rows{skipped}; {table.num_arms} arms; rewards are {'yes/no' if table.binary else 'numbers'}"
+    empty = [name for name, n in zip(table.names, table.counts, strict=True) if n == 0]
+    without = f"; no reward for {', '.join(map(repr, empty[:5]))}{', ...' if len(empty) > 5 else ''}" if empty else ""
+    kind = "yes/no" if table.binary else "numbers"
+    return f"{table.rows} rows{skipped}; {table.num_arms} arms{without}; rewards are {kind}"

@@ -87,13 +87,6 @@ class Arms:
             f"{argument} has {shown(arm)}; expected an index from 0 to {self.count - 1} or one of the names {some}"
         )
 
-    def same_as(self, other: "Arms") -> bool:
-        return self is other or (
-            self.count == other.count
-            and self.direction == other.direction
-            and (self.given_names is other.given_names or self.names == other.names)
-        )
-
 
 def _checked_names(names: Sequence[str], count: int) -> tuple[str, ...]:
     entries = listed(names, "names", count, "strings")

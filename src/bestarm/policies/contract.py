@@ -110,7 +110,7 @@ class Policy(Protocol):
     (moments = 2); of single evaluations always the rewards, (R,).
 
     anytime: choices do not depend on the budget, so that one pass serves all budgets. costs: evaluations may differ
-    in price. waits: observes all it asked for before it goes on (rounds); others accept pending evaluations.
+    in price.
     """
 
     anytime: ClassVar[bool]

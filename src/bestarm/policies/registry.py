@@ -49,10 +49,12 @@ POLICIES: dict[str, tuple[Callable[..., Policy], dict[str, Any]]] = {
     "gse": (GSE, {}),
     "gse-greedy": (GSE, {"design": "greedy"}),
     "elim:uniform": (Elimination, {"method": "uniform"}),
+    "elim:heuristic": (Elimination, {"method": "heuristic"}),
     "elim:g": (Elimination, {"method": "g"}),
     "elim:bound": (Elimination, {"method": "bound"}),
     "elim:bound-mix": (Elimination, {"method": "bound", "mix": 0.5}),
     "elim:tie": (Elimination, {"method": "tie"}),
+    "elim:anchored": (Elimination, {"method": "anchored"}),
 }
 
 

@@ -1,7 +1,8 @@
 """Thompson sampling: evaluate the arm that is best in a draw of the arm means from the posterior.
 
 Thompson (1933). On the joint posterior this is, for independent arms, linear bandits and mixed effects, the paper's
-warm-up policy; the rival of that name believes the marginal prior. Ties go to the lowest index.
+warm-up policy; the rival of that name believes the marginal prior. Logistic arms draw from the Laplace posterior
+(Chapelle and Li, 2011, here refitted to all data, with its full covariance). Ties go to the lowest index.
 """
 
 from dataclasses import dataclass

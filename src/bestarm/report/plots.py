@@ -18,7 +18,7 @@ ORDER = (
     "uniform", "bound-mix", "g", "warmup-ts", "ts-tci", "sh", "sr", "bayes-elim",
     "tie", "anchored", "rolling", "bayesgap", "gse", "heuristic", "bound", "joint-ts-tci",
     "joint-ttts", "joint-t3c", "joint-ts", "ts", "ttts", "t3c", "warmup-ttts", "warmup-t3c", "warmup-ts-tci",
-    "gse-greedy", "elim:uniform", "elim:bound-mix", "elim:g", "elim:tie",
+    "gse-greedy", "elim:uniform", "elim:bound-mix", "elim:g", "elim:tie", "elim:heuristic", "elim:anchored",
 )  # fmt: skip
 
 

@@ -41,6 +41,7 @@ def analyze(
     model_names = model.names
     chance, loss = np.asarray(model.prob_best().value), np.asarray(model.expected_regret().value)
     sd, order = np.sqrt(model.var), np.argsort(-model.arms.sign * model.mean, kind="stable")
+    close = _close(model, int(order[0]), margin)
     rows = []
     seen = {name: k for k, name in enumerate(table.names)}
     for k in order:
@@ -56,6 +57,7 @@ def analyze(
                 "sd": float(sd[k]),
                 "chance to be best": float(chance[k]),
                 "expected loss": float(loss[k]),
+                "chance to be within margin": float(close[k]),
             }
         )
     if form != "table":
@@ -66,7 +68,7 @@ def analyze(
     click.echo()
     click.echo(table_text([_shown(row) for row in rows]))
     click.echo()
-    for sentence in verdict(rows, model.direction, margin, _ahead(model, int(order[0]), margin)):
+    for sentence in verdict(rows, model.direction, margin):
         click.echo(sentence)
 
 
@@ -105,37 +107,43 @@ def _shown(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _ahead(model: Any, best: int, margin: float) -> np.ndarray:
-    """Chance of each arm to be within `margin` of the leader or better, from draws of the posterior."""
+def _close(model: Any, best: int, margin: float) -> np.ndarray:
+    """Chance of each arm to be at most `margin` worse than the pick, from draws of the posterior."""
     draws = model.arms.sign * model.sample(20_000, 0)
     return np.asarray((draws >= draws[:, best][:, None] - margin).mean(axis=0))
 
 
-def verdict(rows: list[dict[str, Any]], direction: str, margin: float, close: np.ndarray) -> list[str]:
+def verdict(rows: list[dict[str, Any]], direction: str, margin: float) -> list[str]:
     """The decision in words: the pick, the doubt, the ties, and why it is not the leader by average."""
     pick = rows[0]
     wrong = 1 - pick["chance to be best"]
-    out = [
-        f"Pick {pick['arm']!r}: best with probability {pick['chance to be best']:.0%}; if that is wrong "
-        f"({wrong:.0%}), choosing it is expected to cost {pick['expected loss'] / max(wrong, 1e-12):.2g}."
-    ]
-    names = [row["arm"] for row in rows]
-    ties = [row["arm"] for row in rows[1:] if row["chance to be best"] > 0.2 * pick["chance to be best"]]
+    out = [f"Pick {pick['arm']!r}: best with probability {pick['chance to be best']:.0%}."]
+    if wrong > 5e-4:
+        cost = pick["expected loss"] / wrong
+        out[0] += f" If that is wrong ({wrong:.0%}), choosing it is expected to cost {cost:.2g}."
+    others = rows[1:]
+    ties = [row["arm"] for row in others if row["chance to be best"] > 0.2 * pick["chance to be best"]]
     if ties:
-        more = f" and {len(ties) - 5} more" if len(ties) > 5 else ""
-        out.append(f"Not told apart yet: {', '.join(map(repr, ties[:5]))}{more}.")
+        out.append(f"Not told apart yet: {_some(ties)}.")
     if margin:
-        within = int((close > 0.9).sum()) - 1
-        out.append(f"Within {margin:g} of it with 90 % probability: {within} other arm{'s' if within != 1 else ''}.")
+        tied = [row["arm"] for row in others if row["chance to be within margin"] > 0.5]
+        out.append(f"Probably no more than {margin:g} worse than it: {_some(tied) if tied else 'no other arm'}.")
     sign = 1 if direction == "maximize" else -1
     seen = [row for row in rows if row["average"] is not None]
     leader = max(seen, key=lambda row: sign * row["average"], default=None)
     if leader is not None and leader["arm"] != pick["arm"]:
-        n, own = leader["evaluations"], rows[names.index(leader["arm"])]["mean"]
-        highest = "highest" if sign > 0 else "lowest"
-        out.append(
-            f"{leader['arm']!r} has the {highest} average, {leader['average']:.4g}, but from only {n:,} "
-            f"evaluation{'s' if n != 1 else ''}: such an average is part luck, and is drawn towards what arms are like "
-            f"(to {own:.4g})."
-        )
+        n, highest = leader["evaluations"], "highest" if sign > 0 else "lowest"
+        has = f"{leader['arm']!r} has the {highest} average, {leader['average']:.4g}"
+        if n < pick["evaluations"]:
+            out.append(
+                f"{has}, but from only {n:,} evaluation{'s' if n != 1 else ''}: such an average is part luck, and is "
+                f"drawn towards what arms are like (to {leader['mean']:.4g})."
+            )
+        else:
+            out.append(f"{has}, but what is known of arms like it draws it to {leader['mean']:.4g}.")
     return out
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(map(repr, names[:5])) + more

@@ -1,0 +1,1 @@
+"""Past results, from files, databases and data frames to the sums of each arm."""
