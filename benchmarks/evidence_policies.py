@@ -18,6 +18,7 @@ PAPER = ("uniform", "bound", "bound-mix", "g", "warmup-ts")
 RIVALS = ("sh", "sr", "bayes-elim", "ts", "ttts", "t3c", "ts-tci", "bayesgap")
 JOINT = ("joint-ttts", "joint-t3c", "joint-ts-tci")
 LINEAR = ("gse", "gse-greedy")
+MORE = ("warmup-ttts", "warmup-t3c", "warmup-ts-tci", "elim:uniform", "elim:g", "elim:bound-mix", "elim:tie")
 SHORT = (0.25, 0.4, 0.55, 0.75)  # of the smallest budget: rolling there, to find the ratio
 RUNS, DEEP_RUNS = int(os.environ.get("RUNS", "10000")), int(os.environ.get("DEEP_RUNS", "2000"))
 SEEDS = int(os.environ.get("SEEDS", "5"))
@@ -44,7 +45,9 @@ def run(
     stem = f"{name.replace(', ', '-')}-{seed}-{RUNS}"
     short = sorted({max(1, round(budgets[0] * ratio)) for ratio in SHORT} | set(budgets))
     common = {"seed": seed, "executor": pool}
+    more = [*MORE, *(() if name.startswith("independent") else ("joint-ts",))]
     return {
+        "more": ba.simulate(model, more, budgets, RUNS, out=CACHE / f"{stem}-more.bin", **common),  # type: ignore[arg-type]
         "all": ba.simulate(model, policies_for(name), budgets, RUNS, out=CACHE / f"{stem}-all.bin", **common),  # type: ignore[arg-type]
         "rolling": ba.simulate(model, ["rolling"], short, deep, out=CACHE / f"{stem}-rolling.bin", **common),  # type: ignore[arg-type]
     }
@@ -68,7 +71,7 @@ def main() -> None:
 
 def report(name: str, budgets: list[int], by_seed: dict[int, dict[str, ba.Results]]) -> None:
     """Three tables for one setting."""
-    policies = by_seed[min(by_seed)]["all"].policies
+    part_of = {policy: part for part in ("all", "more") for policy in by_seed[min(by_seed)][part].policies}
     runs = len(by_seed[min(by_seed)]["all"].outcome("tie", float(budgets[0])))
     deep = len(by_seed[min(by_seed)]["rolling"].outcome("rolling", float(budgets[0])))
     print(f"\n{name}: expected error, prior seeds {sorted(by_seed)}, {runs:,} runs each, rolling {deep:,}")
@@ -78,14 +81,14 @@ def report(name: str, budgets: list[int], by_seed: dict[int, dict[str, ba.Result
         + f"{'rolling - it, worst':>26}{'mean over budgets':>22}{'over':>6}"
     )
     print(f"{'rolling':<14}" + "".join(f"{average(by_seed, 'rolling', 'rolling', b)[0]:>9.4f}" for b in budgets))
-    for policy in policies:
-        line = f"{policy:<14}" + "".join(f"{average(by_seed, 'all', policy, b)[0]:>9.4f}" for b in budgets)
-        gaps = np.array([[gap(found, policy, b) for b in budgets] for found in by_seed.values()])  # (seeds, budgets, 2)
+    for policy, part in part_of.items():
+        line = f"{policy:<14}" + "".join(f"{average(by_seed, part, policy, b)[0]:>9.4f}" for b in budgets)
+        gaps = np.array([[gap(f[part], f["rolling"], policy, b) for b in budgets] for f in by_seed.values()])
         over = int((gaps[..., 0] > 0.003 + 2 * gaps[..., 1]).sum())
         worst = gaps.reshape(-1, 2)[np.argmax(gaps[..., 0].ravel() - 2 * gaps[..., 1].ravel())]
         mean, stderr = gaps[..., 0].mean(), np.sqrt((gaps[..., 1] ** 2).sum()) / gaps[..., 1].size
         print(f"{line}{worst[0]:>+16.4f} ± {worst[1]:.4f}{mean:>+13.4f} ± {stderr:.4f}{over:>6}")
-    each = [average(by_seed, "all", policy, b)[1] for policy in policies for b in budgets]
+    each = [average(by_seed, part, policy, b)[1] for policy, part in part_of.items() for b in budgets]
     own = max(average(by_seed, "rolling", "rolling", b)[1] for b in budgets)
     print(f"(standard errors at most {max(each):.4f}, of rolling {own:.4f}; over: in how many of {gaps[..., 0].size}")
     print(" cells rolling is above the policy by more than 0.003 + 2 standard errors of the paired difference)")
@@ -100,9 +103,9 @@ def average(by_seed: dict[int, dict[str, ba.Results]], part: str, policy: str, b
     return float(np.mean([e.value for e in each])), float(np.sqrt(sum(float(e.stderr) ** 2 for e in each)) / len(each))
 
 
-def gap(found: dict[str, ba.Results], policy: str, budget: float) -> tuple[float, float]:
+def gap(other: ba.Results, rolling: ba.Results, policy: str, budget: float) -> tuple[float, float]:
     """Rolling less the policy, paired on the instances both have run."""
-    a, b = found["rolling"].outcome("rolling", float(budget)), found["all"].outcome(policy, float(budget))
+    a, b = rolling.outcome("rolling", float(budget)), other.outcome(policy, float(budget))
     both = a - b[: len(a)]
     return float(both.mean()), float(both.std(ddof=1) / np.sqrt(len(both)))
 

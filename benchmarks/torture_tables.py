@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bestarm.errors import InputError
-from bestarm.learning import tables
+from bestarm.learning.reading import delimited
 from bestarm.learning.tables import Table, read_table
 
 FILES, ROWS, TARGET = 2_000, 100_000_000, 2.0  # GB
@@ -89,7 +89,7 @@ MUTATIONS: list[Callable[[bytearray, random.Random], bytes]] = [
 def broken_files() -> None:
     """Each file is read as a small one and, where DuckDB is there, as a large one."""
     counts: Counter[str] = Counter()
-    sizes, started = tables._LARGE, time.perf_counter()
+    sizes, started = delimited._LARGE, time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "broken.csv"
         for seed in range(FILES):
@@ -101,7 +101,7 @@ def broken_files() -> None:
             options: dict[str, Any] = {"features": rng.choice([None, "auto"]), "decimal": rng.choice([None, None, ","])}
             found = []
             for large in (False, True) if seed % 4 == 0 else (False,):
-                tables._LARGE = -1 if large else sizes
+                delimited._LARGE = -1 if large else sizes
                 try:
                     outcome = read_table(path, **options)
                 except InputError as error:
@@ -113,7 +113,7 @@ def broken_files() -> None:
                 else:
                     found.append(f"table {outcome.digest} {outcome.names} {outcome.rows} {outcome.skipped}")
                     counts["wrong"] += not isinstance(outcome, Table) or not outcome.rows > 0
-            tables._LARGE = sizes
+            delimited._LARGE = sizes
             counts["read" if found[0].startswith("table ") else "refused"] += 1
             if len(set(found)) > 1:
                 print(f"seed {seed}: DuckDB and the plain reader differ: {[each[:300] for each in found]}")

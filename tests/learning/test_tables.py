@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestarm.errors import InputError
-from bestarm.learning import tables
+from bestarm.learning.reading import delimited, evidence, sql
 from bestarm.learning.tables import Table, read_table
 from tolerances import ROUNDING
 
@@ -193,8 +193,8 @@ FORMATS = [as_csv, as_tsv_gz, as_large_csv, as_parquet, as_parts, as_arrow, as_p
 @pytest.mark.parametrize("make", FORMATS)
 def test_same_rows_same_table(tmp_path, monkeypatch, make, options):
     if make is as_large_csv:
-        monkeypatch.setattr(tables, "_LARGE", 0)
-        monkeypatch.setattr(tables._Evidence, "_rewards", None)  # not row by row
+        monkeypatch.setattr(delimited, "_LARGE", 0)
+        monkeypatch.setattr(evidence.Evidence, "_rewards", None)  # not row by row
     table = read_table(make(tmp_path), **options)
     monkeypatch.undo()
     assert_same(table, read_table(COLUMNS, **options))
@@ -267,7 +267,7 @@ def test_csv_in_the_wild(tmp_path, case):
 @pytest.mark.parametrize("case", WILD)
 def test_csv_in_the_wild_when_large(tmp_path, monkeypatch, case):
     pytest.importorskip("duckdb", reason="large files are read by DuckDB")
-    monkeypatch.setattr(tables, "_LARGE", 0)
+    monkeypatch.setattr(delimited, "_LARGE", 0)
     assert_same(read(tmp_path, WILD[case]), PLAIN)
 
 
@@ -303,7 +303,7 @@ def test_quoted_newlines_and_lines_are_counted(tmp_path):
 def test_words(tmp_path, monkeypatch, yes, no, large):
     if large:
         pytest.importorskip("duckdb", reason="large files are read by DuckDB")
-        monkeypatch.setattr(tables, "_LARGE", 0)
+        monkeypatch.setattr(delimited, "_LARGE", 0)
     table = read(tmp_path, f"arm,reward\na,{yes}\nb,{no}\na,\na,1\nb, {yes} \n")
     assert table.binary
     np.testing.assert_array_equal(table.sums, [2, 1])
@@ -379,11 +379,11 @@ def test_odd_names_survive_when_large(tmp_path_factory, names):
     columns = {"reward": list(range(len(names))), "arm": names}
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(text_of(columns))
-    before, tables._LARGE = tables._LARGE, 0
+    before, delimited._LARGE = delimited._LARGE, 0
     try:
         table = read_table(path)
     finally:
-        tables._LARGE = before
+        delimited._LARGE = before
     assert (table.names, table.digest) == (tuple(names), read_table(columns).digest)
 
 
@@ -546,7 +546,7 @@ def test_bad_text(tmp_path, monkeypatch, case, large):
     text, message = BAD_TEXT[case]
     if large:
         pytest.importorskip("duckdb", reason="large files are read by DuckDB")
-        monkeypatch.setattr(tables, "_LARGE", -1)
+        monkeypatch.setattr(delimited, "_LARGE", -1)
     refused("results.csv.*" + message, written(tmp_path, text))
 
 
@@ -632,14 +632,14 @@ def test_parquet_needs_duckdb(tmp_path, monkeypatch):
     path = written(tmp_path, b"PAR1", "results")
     monkeypatch.setitem(sys.modules, "duckdb", None)
     refused(r"reading Parquet needs duckdb; expected `pip install bestarm\[learn\]`", path)
-    monkeypatch.setattr(tables, "_LARGE", 0)
+    monkeypatch.setattr(delimited, "_LARGE", 0)
     assert read(tmp_path, "arm,reward\na,1\n").rows == 1
 
 
 def test_duckdb_is_quiet_and_fetches_nothing():
     pytest.importorskip("duckdb", reason="an optional library")
     with contextlib.ExitStack() as stack:
-        connection = tables._duckdb("Parquet", stack)
+        connection = sql.connect("Parquet", stack)
         for name in ("enable_progress_bar", "autoinstall_known_extensions", "autoload_known_extensions"):
             assert connection.execute(f"SELECT current_setting('{name}')::BOOLEAN").fetchone() == (False,)
 

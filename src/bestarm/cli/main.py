@@ -7,9 +7,12 @@ import click
 
 import bestarm
 from bestarm.cli.commands.analyze import analyze
+from bestarm.cli.commands.budget import budget
 from bestarm.cli.commands.demo import demo
 from bestarm.cli.commands.learn import learn
 from bestarm.cli.commands.paper import paper
+from bestarm.cli.commands.plan import plan
+from bestarm.cli.commands.simulate import simulate
 from bestarm.errors import BestarmError
 
 
@@ -19,7 +22,7 @@ def cli() -> None:
     """Choose the best of K options with a fixed number of noisy evaluations."""
 
 
-for command in (demo, learn, analyze, paper):
+for command in (demo, plan, budget, simulate, learn, analyze, paper):
     cli.add_command(command)
 
 

@@ -105,6 +105,7 @@ def label(cell: object) -> str | None:
 
 
 def refuse_size(x: float, cell: object, where: str, what: str) -> None:
+    """Of a number that is infinite, or larger than can be squared and summed."""
     if not abs(x) <= LARGEST:
         expected = f"a number of size at most {LARGEST:g}" if math.isfinite(x) else "a finite number"
         raise InputError(f"{where}: {what} is {shown(cell)}; expected {expected}")

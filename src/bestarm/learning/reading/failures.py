@@ -19,6 +19,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def reason(error: Exception) -> str:
+    """What an error says, on one line."""
     text = " ".join(str(error.strerror if isinstance(error, OSError) and error.strerror else error).split())
     return text if len(text) <= 200 else text[:197] + "..."
 
