@@ -141,7 +141,7 @@ def test_bad_input():
         (lambda: from_nothing(2, pilot=0), "pilot is 0"),
         (lambda: from_nothing(2).condition([1, 1], [1, 1]), "squares is None"),
         (lambda: from_nothing(2, yes_no=True).update([0], [0.5]), "expected 0 or 1"),
-        (lambda: ba.simulate(from_nothing(2), "tie", 10, runs=2), "give truth="),
+        (lambda: ba.simulate(from_nothing(2), "tie", 10, runs=2), "takes truth="),
     ]:
         with pytest.raises(ba.InputError, match=message):
             call()

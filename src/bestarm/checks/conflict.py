@@ -17,6 +17,7 @@ __all__ = ["Conflict", "conflict"]
 
 _FACTORS = np.exp(np.linspace(np.log(0.25), np.log(16), 61))
 _SURPRISING = 0.01
+_MANY = 1e6  # evaluations of a yes/no arm, beyond which outcomes are not listed
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,9 @@ def conflict(model: Any, counts: ArrayLike, sums: ArrayLike) -> Conflict:
     with prior sds multiplied by it (a Beta's worth divided by its square).
     """
     checked_single(model)
+    for name, value in (("counts", counts), ("sums", sums)):
+        if np.ndim(value) != 1:
+            raise InputError(f"{name} has shape {np.shape(value)}; expected one number per arm ({model.num_arms})")
     if isinstance(model, Gaussian):
         n, s = model._checked_sums(counts, sums, "sums")
         z, distance, likelihood = _gaussian(model, n, s)
@@ -93,6 +97,10 @@ def _gaussian(model: Gaussian, n: Array, s: Array) -> tuple[Array, float, Any]:
 def _yes_no(model: Bernoulli, n: Array, s: Array) -> tuple[Array, Any]:
     z = np.full(len(n), np.nan)
     for k in np.flatnonzero(n > 0):
+        if n[k] > _MANY:  # the beta-binomial is nearly normal, but for the prior's own shape
+            spread = np.sqrt(model.var[k] + model.mean[k] * (1 - model.mean[k]) / n[k])
+            z[k] = (s[k] / n[k] - model.mean[k]) / spread
+            continue
         successes = np.arange(n[k] + 1)
         ways = gammaln(n[k] + 1) - gammaln(successes + 1) - gammaln(n[k] - successes + 1)
         a, b = model.alpha[k], model.beta[k]

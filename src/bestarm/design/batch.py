@@ -78,7 +78,10 @@ def gain_of(number: float, belief: Belief) -> Array:
     view = belief.gaussian()
     if view.num_arms == 1:
         return np.zeros(view.mean.shape)
-    mean, var, noise = np.broadcast_arrays(view.arms.sign * view.mean, view.covariance.diag, view.noise_var / number)
+    level = view.arms.sign * view.mean
+    if isinstance(belief, Bernoulli) and number == 1:
+        level = belief.upright[0] / (belief.upright[0] + belief.upright[1])  # of failures when minimising, not −p
+    mean, var, noise = np.broadcast_arrays(level, view.covariance.diag, view.noise_var / number)
     ranked = np.sort(mean, axis=1)
     rival = np.where(mean == ranked[:, -1:], ranked[:, -2:-1], ranked[:, -1:])
     weight, new_mean, new_var = _outcomes(belief if number == 1 else view, mean, var, noise, rival)

@@ -12,7 +12,7 @@ is integrated (Rao and Blackwell).
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from bestarm.error.evaluation import Evaluation
+from bestarm.error.evaluation import Evaluation, averaged
 from bestarm.estimate import Estimate
 from bestarm.models import best_beta
 from bestarm.models.bernoulli import Bernoulli
@@ -162,8 +162,6 @@ def _drawn(
         rows = np.arange(len(picked))
         errors = np.concatenate([errors, 1 - chance[rows, picked]])
         regrets = np.concatenate([regrets, short[rows, picked]])
-        error, regret = (
-            Estimate(float(part.mean()), float(part.std(ddof=1) / np.sqrt(len(part)))) for part in (errors, regrets)
-        )
+        error, regret = (averaged(part) for part in (errors, regrets))
         if target is None or error.stderr <= target or len(errors) >= _MOST_DRAWS:
             return Evaluation(error, regret)

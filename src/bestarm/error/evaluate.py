@@ -9,6 +9,7 @@ from bestarm.error.bernoulli import evaluate_bernoulli
 from bestarm.error.evaluation import Evaluation, checked_assumed, checked_counts
 from bestarm.error.exact import evaluate_gaussian
 from bestarm.error.simulated import evaluate_by_simulation
+from bestarm.errors import InputError
 from bestarm.estimate import Estimate
 from bestarm.models.belief import Belief
 from bestarm.models.bernoulli import Bernoulli
@@ -16,6 +17,8 @@ from bestarm.models.gaussian import Gaussian
 from bestarm.validation import choice, generator, non_negative, positive, whole
 
 __all__ = ["FAMILIES", "error_probability", "evaluate"]
+
+_MOST = 1e9  # evaluations of an arm whose rewards are not Gaussian
 
 # how a family is evaluated; any other is simulated
 FAMILIES: dict[Any, Callable[..., Evaluation]] = {Gaussian: evaluate_gaussian, Bernoulli: evaluate_bernoulli}
@@ -48,6 +51,8 @@ def evaluate(
     target = None if target_stderr is None else float(positive(target_stderr, "target_stderr", ndim=0))
     if not isinstance(model, Gaussian):
         n = whole(counts, "counts")
+        if (n > _MOST).any():
+            raise InputError(f"counts has {n.max():g}; expected at most {_MOST:g} of each arm")
     how: Callable[..., Evaluation] = FAMILIES.get(type(model), evaluate_by_simulation)
     return how(model, n, rule, believed, slack, target, generator(rng))
 

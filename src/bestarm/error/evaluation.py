@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from bestarm.errors import InputError
@@ -9,7 +10,7 @@ from bestarm.estimate import Estimate
 from bestarm.models.belief import Belief, Model, checked_single
 from bestarm.validation import Array, non_negative, shown
 
-__all__ = ["Evaluation", "checked_assumed", "checked_counts"]
+__all__ = ["Evaluation", "averaged", "checked_assumed", "checked_counts"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -24,6 +25,15 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return f"Evaluation({self})"
+
+
+def averaged(outcomes: Array) -> Estimate:
+    """Mean and standard error; one draw's worth of the largest outcome where nearly nothing was seen of it."""
+    mean, number = float(outcomes.mean()), len(outcomes)
+    stderr = float(outcomes.std(ddof=1) / np.sqrt(number))
+    if mean * number < 10:
+        stderr = max(stderr, max(1.0, float(outcomes.max())) / number)
+    return Estimate(mean, stderr)
 
 
 def checked_counts(model: Belief, counts: ArrayLike) -> Array:
@@ -41,6 +51,8 @@ def checked_assumed(model: Model, assumed: Model | None) -> Model | None:
         return None
     if not isinstance(assumed, type(model)) or assumed.batch_shape:
         raise InputError(f"assumed is {shown(assumed)}; expected a single {type(model).__name__} model, as model is")
+    if getattr(assumed, "family", None) is not getattr(model, "family", None):
+        raise InputError(f"assumed is {shown(assumed)}; expected the family of model, {shown(model)}")
     if assumed.num_arms != model.num_arms or assumed.direction != model.direction:
         raise InputError(
             f"assumed has {assumed.num_arms} arms ({assumed.direction}); "

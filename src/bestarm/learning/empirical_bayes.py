@@ -45,8 +45,8 @@ def pooled_noise(table: Table, noise: float | None = None) -> float:
         )
     if within <= 1e-14 * max(table.squares.sum(), 1e-300):
         raise InputError(
-            "reward is the same whenever an arm is evaluated again; expected noisy rewards, or the noise sd: "
-            "noise= (--noise)"
+            "reward is the same whenever an arm is evaluated again, or so far from 0 that its scatter is lost; "
+            "expected noisy rewards (subtract a constant from large ones), or the noise sd: noise= (--noise)"
         )
     return float(np.sqrt(within / freedom))
 

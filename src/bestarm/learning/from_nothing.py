@@ -46,8 +46,8 @@ def from_nothing(
     before it plans; they count in the budget.
     """
     if isinstance(arms, int | np.integer) and not isinstance(arms, bool):
-        if arms < 1:
-            raise InputError(f"arms is {arms}; expected at least 1")
+        if not 1 <= arms <= 10**7:
+            raise InputError(f"arms is {arms}; expected a number from 1 to 10,000,000")
         over = Arms.of(int(arms), None, direction, payloads)
     else:
         names = list(arms) if isinstance(arms, Sequence) and not isinstance(arms, str) else None
@@ -56,6 +56,8 @@ def from_nothing(
         over = Arms.of(len(names), names, direction, payloads)
     if not isinstance(pilot, int) or isinstance(pilot, bool) or pilot < 1:
         raise InputError(f"pilot is {shown(pilot)}; expected a whole number of at least 1")
+    if not isinstance(yes_no, bool | np.bool_):
+        raise InputError(f"yes_no is {shown(yes_no)}; expected True or False")
     zero = np.zeros(over.count)
     if yes_no:
         return LearnedBernoulli(over, zero, zero, pilot)
@@ -133,7 +135,12 @@ class _Mixture(OverArms):
         return np.asarray(self._drawn(1, rng)[0])
 
     def _worlds(self, runs: int, rng: np.random.Generator) -> tuple[Array, Any]:
-        raise InputError("truth is a prior learned from nothing; expected a model to draw from: give truth=")
+        raise InputError(
+            "a prior learned from nothing is no truth to draw from; expected another model: ba.simulate takes truth="
+        )
+
+    def _one_reward(self, means: Array, arms: IntArray, rng: np.random.Generator) -> Array:
+        raise InputError("a prior learned from nothing draws no rewards; expected a model that knows its noise")
 
     def after(self, counts: ArrayLike) -> Covariance:
         """Expected covariance after `counts` more evaluations, if the prior is what it now seems to be."""
@@ -219,16 +226,12 @@ class LearnedGaussian(_Mixture):
 
     def condition(self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike | None = None) -> "LearnedGaussian":
         """The posterior after `counts[k]` evaluations with sums and sums of squares of the rewards; (…, K) each."""
-        if squares is None:
-            raise InputError("squares is None; expected the sums of squared rewards, from which the noise is learned")
-        n, s = self._checked_sums(counts, sums, "sums")
-        _, q = self._checked_sums(counts, squares, "squares")
-        return self._conditioned(n, np.stack(np.broadcast_arrays(s, q), axis=-1))
+        return self._conditioned(*self._checked_squares(counts, sums, squares))
 
     def _conditioned(self, counts: Array, sums: Array) -> "LearnedGaussian":
-        return replace(
-            self, counts=self.counts + counts, sums=self.sums + sums[..., 0], squares=self.squares + sums[..., 1]
-        )
+        total = (self.counts + counts, self.sums + sums[..., 0], self.squares + sums[..., 1])
+        n, s, q = np.broadcast_arrays(*total)
+        return replace(self, counts=n, sums=s, squares=q)
 
     def _after_one(self, arm: IntArray, reward: Array) -> "LearnedGaussian":
         rows = np.arange(len(arm))
@@ -315,7 +318,8 @@ class LearnedBernoulli(_Mixture):
             )
 
     def _conditioned(self, counts: Array, sums: Array) -> "LearnedBernoulli":
-        return replace(self, counts=self.counts + counts, sums=self.sums + sums)
+        n, s = np.broadcast_arrays(self.counts + counts, self.sums + sums)
+        return replace(self, counts=n, sums=s)
 
     def _after_one(self, arm: IntArray, reward: Array) -> "LearnedBernoulli":
         rows = np.arange(len(arm))

@@ -87,6 +87,10 @@ def learn(
         raise InputError("reward has no value for any arm; expected at least one")
     if name == "auto":
         name = "groups" if table.groups is not None else "linear" if table.features is not None else "independent"
+    if arms is not None and (isinstance(arms, str) or not isinstance(arms, Sequence)):
+        raise InputError(f"arms is {shown(arms)}; expected a list of names")
+    if not isinstance(effects, int) or isinstance(effects, bool):
+        raise InputError(f"effects is {shown(effects)}; expected a whole number")
     if arms is not None and name != "independent":
         raise InputError(f"arms is given and kind is '{name}'; expected kind 'independent' for arms without results")
     notes = [_read_note(table)]

@@ -1,12 +1,13 @@
 """What every family of models answers: the seam between what is believed and all that is done with it."""
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bestarm.errors import InputError
+from bestarm.errors import InputError, PrecisionWarning
 from bestarm.models.arms import Arms, Direction
 from bestarm.validation import Array, IntArray, generator, real_array, shown, whole
 
@@ -122,7 +123,18 @@ class OverArms:
             np.bincount(index, weights=values**p, minlength=self.num_arms).astype(np.float64)
             for p in range(self.moments + 1)
         )
-        return self._conditioned(counts, powers[0] if self.moments == 1 else np.stack(powers, axis=-1))
+        if self.moments == 1:
+            return self._conditioned(counts, powers[0])
+        centred = values - (powers[0] / np.maximum(counts, 1))[index]
+        within = np.bincount(index, weights=centred**2, minlength=self.num_arms)
+        if ((within > 0) & (within < 1e-10 * powers[1])).any():
+            warnings.warn(
+                "some rewards are so far from 0 that their scatter is lost in the sums of their squares; subtract a "
+                "constant from all of them",
+                PrecisionWarning,
+                stacklevel=2,
+            )
+        return self._conditioned(*self._checked_squares(counts, *powers))
 
     def condition(self, counts: ArrayLike, sums: ArrayLike) -> Self:
         """The posterior after `counts[k]` evaluations of arm k whose rewards add up to `sums[k]`; (…, K) each."""
@@ -140,6 +152,16 @@ class OverArms:
             *_, k = np.unravel_index(int(np.argmax(stray)), stray.shape)
             raise InputError(f"{name} is not 0 for arm {self.names[k]!r}, which counts says was never evaluated")
         return n, s
+
+    def _checked_squares(self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike | None) -> tuple[Array, Array]:
+        """Counts, and sums with the sums of squares behind, of rewards that there may have been."""
+        if squares is None:
+            raise InputError("squares is None; expected the sums of squared rewards, from which the noise is learned")
+        n, s = self._checked_sums(counts, sums, "sums")
+        _, q = self._checked_sums(counts, squares, "squares")
+        if (n * q < s * s * (1 - 1e-9)).any():
+            raise InputError("squares is less than sums²/counts for some arm; expected sums of squares of real rewards")
+        return n, np.stack(np.broadcast_arrays(s, q), axis=-1)
 
     def _per_arm(self, array: Array, name: str) -> Array:
         if array.ndim == 0 or array.shape[-1] != self.num_arms:
@@ -165,6 +187,7 @@ class OverArms:
         for one arm in one world.
         """
         world = real_array(means, "means")
+        self._check_means(world, "means")
         if world.ndim == 0 or world.shape[-1] != self.num_arms:
             raise InputError(f"means has shape {world.shape}; expected one number per arm ({self.num_arms})")
         index = self.arms.index(arms)
@@ -187,6 +210,9 @@ class OverArms:
 
     def _check_rewards(self, rewards: Array) -> None:
         """Refuse rewards that there cannot be."""
+
+    def _check_means(self, means: Array, name: str) -> None:
+        """Refuse arm means that there cannot be."""
 
     def _check_totals(self, counts: Array, sums: Array) -> None:
         """Refuse sums that so many rewards cannot have."""

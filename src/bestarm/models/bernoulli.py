@@ -127,6 +127,10 @@ class Bernoulli(OverArms):
             where = int(np.argmax(bad))
             raise InputError(f"rewards[{where}] is {rewards[where]:g}; expected 0 or 1")
 
+    def _check_means(self, means: Array, name: str) -> None:
+        if ((means < 0) | (means > 1)).any():
+            raise InputError(f"{name} has {means[(means < 0) | (means > 1)].flat[0]:g}; expected probabilities, 0 to 1")
+
     def _check_totals(self, counts: Array, sums: Array) -> None:
         if ((sums < 0) | (sums > counts) | (sums != np.floor(sums))).any():
             raise InputError(

@@ -30,7 +30,7 @@ from bestarm.validation import (
 __all__ = ["GeneralizedLinear", "Logistic", "newton"]
 
 _MOST_STEPS = 200
-_HALVINGS = 40
+_HALVINGS = 100
 _SMALL_STEP = 1e-9  # in units of prior standard deviations
 _LEAST_INFORMATION = 1e-6  # of one reward on its score, for plans: a score far out would want infinitely many
 
@@ -71,6 +71,8 @@ class GeneralizedLinear(OverArms):
         payloads: Sequence[Any] | None = None,
     ) -> "GeneralizedLinear":
         """The prior: features (K, d), mean (d,) and cov (d, d) of the coefficients."""
+        if not isinstance(family, GLM):
+            raise InputError(f"family is {shown(family)}; expected one of bestarm.models.glm, such as LOGISTIC")
         x = real_array(features, "features", ndim=2)
         theta = vector(mean, "mean")
         if x.shape[0] == 0 or x.shape[1] != theta.shape[0]:
@@ -170,6 +172,11 @@ class GeneralizedLinear(OverArms):
         if bad.any():
             where = int(np.argmax(bad))
             raise InputError(f"rewards[{where}] is {rewards[where]:g}; expected {expected}")
+
+    def _check_means(self, means: Array, name: str) -> None:
+        most = 1.0 if self.family.binary else np.inf
+        if (bad := (means < 0) | (means > most)).any():
+            raise InputError(f"{name} has {means[bad].flat[0]:g}; expected numbers from 0 to {most:g}")
 
     def _check_totals(self, counts: Array, sums: Array) -> None:
         if ((sums < 0) | (sums != np.floor(sums)) | (self.family.binary & (sums > counts))).any():
@@ -273,7 +280,7 @@ def newton(family: GLM, offset: Array, factor: Array, counts: Array, sums: Array
         hessian = np.eye(size) + (weight @ outer).reshape(len(rows), size, size)
         step = np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
         gain = np.einsum("rq,rq->r", gradient, step)
-        length = np.ones(len(rows))
+        length, short = np.ones(len(rows)), np.zeros(len(rows), dtype=bool)
         for _halving in range(_HALVINGS):
             trial = z[rows] + length[:, None] * step
             reached = objective(trial, rows)
@@ -281,6 +288,8 @@ def newton(family: GLM, offset: Array, factor: Array, counts: Array, sums: Array
             if not short.any():
                 break
             length[short] /= 2
+        length[short] = 0.0  # no step gains anything: rounding
+        trial[short], reached[short] = z[rows][short], value[rows][short]
         z[rows], value[rows] = trial, reached
         rows = rows[np.abs(length[:, None] * step).max(axis=1, initial=0.0) > _SMALL_STEP]
         if not rows.size:

@@ -64,7 +64,13 @@ class UnknownNoise:
         labels = list(np.asarray(arms, dtype=object).ravel())
         if len(labels) != len(values):
             raise InputError(f"arms has {len(labels)} entries; expected one for each of {len(values)} rewards")
-        groups = {label: values[[other == label for other in labels]] for label in dict.fromkeys(labels)}
+        if not isinstance(shared, bool):
+            raise InputError(f"shared is {shown(shared)}; expected True or False")
+        try:
+            distinct = dict.fromkeys(labels)
+        except TypeError:
+            raise InputError(f"arms is {shown(arms)}; expected names or indices of arms") from None
+        groups = {label: values[[other == label for other in labels]] for label in distinct}
         scatter = {label: (float(((y - y.mean()) ** 2).sum()), len(y) - 1) for label, y in groups.items()}
         freedom = sum(n for _, n in scatter.values())
         if freedom == 0 or sum(ss for ss, _ in scatter.values()) == 0:
@@ -182,17 +188,20 @@ class UncertainGaussian(OverArms):
 
     def interval(self, level: float = 0.95) -> Array:
         """Credible interval of each arm mean, (…, K, 2), from its own mixture (close to Student's t)."""
-        tail = (1 - level) / 2
+        share = float(real_array(level, "level", ndim=0))
+        if not 0 < share < 1:
+            raise InputError(f"level is {level:g}; expected a probability between 0 and 1")
+        tail = (1 - share) / 2
         sd = np.sqrt(self._mixture.var)
         weight = np.broadcast_to(self._nodes[1], sd.shape)
         spread = np.sqrt(self.var)
         ends = []
-        for share in (tail, 1 - tail):
+        for quantile in (tail, 1 - tail):
             low, high = self.mean - 60 * spread, self.mean + 60 * spread
             for _ in range(60):
                 middle = (low + high) / 2
                 z = (middle[..., None, :] - self._mixture.mean) / np.where(sd > 0, sd, 1.0)
-                below = (weight * np.where(sd > 0, ndtr(z), z >= 0)).sum(axis=-2) < share
+                below = (weight * np.where(sd > 0, ndtr(z), z >= 0)).sum(axis=-2) < quantile
                 low, high = np.where(below, middle, low), np.where(below, high, middle)
             ends.append((low + high) / 2)
         return np.stack(ends, axis=-1)
@@ -250,18 +259,12 @@ class UncertainGaussian(OverArms):
         """The posterior after `counts[k]` evaluations of arm k whose rewards add up to `sums[k]` and their squares to
         `squares[k]`; (…, K) each.
         """
-        if squares is None:
-            raise InputError("squares is None; expected the sums of squared rewards, from which the noise is learned")
-        n, s = self._checked_sums(counts, sums, "sums")
-        _, q = self._checked_sums(counts, squares, "squares")
-        if (n * q < s * s * (1 - 1e-9)).any():
-            raise InputError("squares is less than sums²/counts for some arm; expected sums of squares of real rewards")
-        return self._conditioned(n, np.stack(np.broadcast_arrays(s, q), axis=-1))
+        return self._conditioned(*self._checked_squares(counts, sums, squares))
 
     def _conditioned(self, counts: Array, sums: Array) -> "UncertainGaussian":
-        return replace(
-            self, counts=self.counts + counts, sums=self.sums + sums[..., 0], squares=self.squares + sums[..., 1]
-        )
+        total = (self.counts + counts, self.sums + sums[..., 0], self.squares + sums[..., 1])
+        n, s, q = np.broadcast_arrays(*total)
+        return replace(self, counts=n, sums=s, squares=q)
 
     def _after_one(self, arm: IntArray, reward: Array) -> "UncertainGaussian":
         """One reward of one arm in each of R runs, (R,) each."""

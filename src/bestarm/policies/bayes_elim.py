@@ -15,7 +15,7 @@ from bestarm.design.plans import Method, plan
 from bestarm.design.rounding import share_out
 from bestarm.policies import rounds
 from bestarm.policies.contract import Problem, Pulls, State, marginal, upright
-from bestarm.validation import Array, IntArray
+from bestarm.validation import Array, IntArray, choice
 
 __all__ = ["BayesElim", "Elimination"]
 
@@ -31,6 +31,9 @@ class BayesElim:
 
     anytime: ClassVar[bool] = False
     costs: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        choice(self.remainder, "remainder", ("spend", "leave"))
 
     @property
     def name(self) -> str:
@@ -62,6 +65,9 @@ class Elimination:
 
     anytime: ClassVar[bool] = False
     costs: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        choice(self.remainder, "remainder", ("spend", "leave"))
 
     @property
     def name(self) -> str:

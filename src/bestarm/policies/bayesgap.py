@@ -13,8 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from bestarm.errors import InputError
 from bestarm.policies.contract import Problem, Pulls, State, absorb, hold, upright
-from bestarm.validation import Array, IntArray
+from bestarm.validation import Array, IntArray, shown
 
 __all__ = ["BayesGap"]
 
@@ -27,6 +28,10 @@ class BayesGap:
 
     anytime: ClassVar[bool] = False
     costs: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < np.inf:
+            raise InputError(f"epsilon is {shown(self.epsilon)}; expected a number above 0")
 
     @property
     def name(self) -> str:

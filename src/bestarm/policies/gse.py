@@ -19,7 +19,7 @@ from bestarm.errors import InputError
 from bestarm.models.gaussian import Gaussian
 from bestarm.policies import rounds
 from bestarm.policies.contract import Problem, Pulls, State, upright
-from bestarm.validation import Array, IntArray
+from bestarm.validation import Array, IntArray, choice
 
 __all__ = ["GSE", "g_optimal_shares", "greedy_counts"]
 
@@ -36,6 +36,9 @@ class GSE:
 
     anytime: ClassVar[bool] = False
     costs: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        choice(self.remainder, "remainder", ("spend", "leave"))
 
     @property
     def name(self) -> str:

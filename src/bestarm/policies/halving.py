@@ -11,7 +11,7 @@ import numpy as np
 
 from bestarm.policies import rounds
 from bestarm.policies.contract import Problem, Pulls, State, upright
-from bestarm.validation import Array, IntArray
+from bestarm.validation import Array, IntArray, choice
 
 __all__ = ["SequentialHalving", "schedule"]
 
@@ -41,6 +41,9 @@ class SequentialHalving:
 
     anytime: ClassVar[bool] = False
     costs: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        choice(self.remainder, "remainder", ("spend", "leave"))
 
     @property
     def name(self) -> str:

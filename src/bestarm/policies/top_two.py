@@ -17,11 +17,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import ndtr, ndtri, rel_entr
 
+from bestarm.errors import InputError
 from bestarm.models import best_beta
 from bestarm.models.bernoulli import Bernoulli
 from bestarm.models.covariance import Covariance
 from bestarm.policies.contract import Problem, Pulls, State, absorb, first_best, hold, marginal, upright
-from bestarm.validation import Array, IntArray
+from bestarm.validation import Array, IntArray, choice, shown
 
 __all__ = ["TopTwo", "beta_challenger_draw", "beta_transport", "challenger_draw", "transport"]
 
@@ -38,6 +39,11 @@ class TopTwo:
 
     anytime: ClassVar[bool] = True
     costs: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        choice(self.rule, "rule", ("ttts", "t3c", "ts-tci"))
+        if not 0 < self.beta <= 1:
+            raise InputError(f"beta is {shown(self.beta)}; expected a probability above 0")
 
     @property
     def name(self) -> str:

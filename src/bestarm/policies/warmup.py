@@ -15,7 +15,7 @@ from bestarm.errors import InputError
 from bestarm.policies.contract import Policy, Problem, Pulls, State, absorb, first_best, hold, upright
 from bestarm.policies.thompson import ThompsonSampling
 from bestarm.policies.top_two import TopTwo
-from bestarm.validation import Array, IntArray
+from bestarm.validation import Array, IntArray, shown
 
 __all__ = ["Warmup"]
 
@@ -37,8 +37,8 @@ class Warmup:
 
     def start(self, problem: Problem, rng: np.random.Generator) -> State:
         length = problem.num_arms if self.length is None else self.length
-        if length < 1:
-            raise InputError(f"length is {length}; expected at least 1 round of warm-up")
+        if not isinstance(length, int) or length < 1:
+            raise InputError(f"length is {shown(length)}; expected a whole number of at least 1 round of warm-up")
         length = int(min(length, problem.known_budget(self.name)))
         inner = self._player().start(problem, rng)
         return replace(hold(problem), memory=(inner, length, None))

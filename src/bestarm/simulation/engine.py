@@ -24,7 +24,7 @@ from bestarm.models.belief import checked_single
 from bestarm.policies.contract import Policy, Problem, checked_fit
 from bestarm.policies.registry import policy as named_policy
 from bestarm.simulation.results import Outcome, Results, header, record
-from bestarm.simulation.worlds import FromModel, Truth, truth_of
+from bestarm.simulation.worlds import Evaluations, FromModel, Truth, truth_of
 from bestarm.validation import Array, IntArray, broadcast, choice, positive, shown, vector
 
 __all__ = ["simulate"]
@@ -182,6 +182,8 @@ def simulate(
     if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
         raise InputError(f"seed is {shown(seed)}; expected a whole number of at least 0")
     kind = choice(outcome, "outcome", ("conditional", "realised"))
+    if executor is not None and not hasattr(executor, "submit"):
+        raise InputError(f"executor is {shown(executor)}; expected None or an executor of concurrent.futures")
     source = truth_of(model, truth)
 
     size = max(1, _block_size(model) // repeats)
@@ -191,16 +193,19 @@ def simulate(
         "policies": list(chosen),
         "options": {label: repr(each) for label, each in chosen.items()},
         "budgets": amounts,
-        "runs": runs,
-        "repeats": repeats,
+        "runs": int(runs),
+        "repeats": int(repeats),
         "seed": int(seed),
-        "blocks": blocks,
-        "batch": batch,
+        "blocks": int(blocks),
+        "batch": None if batch is None else int(batch),
         "costs": price.tolist(),
         "outcome": kind,
         "model": _fingerprint(model, source),
     }
-    results, log = _opened(settings, out)
+    try:
+        results, log = _opened(settings, out)
+    except OSError as error:
+        raise InputError(f"out is {shown(str(out))}; it cannot be written: {error.strerror or error}") from None
     jobs = []
     for label, each in chosen.items():
         for part in [tuple(amounts)] if each.anytime else [(b,) for b in amounts]:
@@ -253,7 +258,7 @@ def _labelled(policies: Any) -> dict[str, Policy]:
     chosen: dict[str, Policy] = {}
     for label, each in pairs:
         made = named_policy(each) if isinstance(each, str) else each
-        if not hasattr(made, "recommend"):
+        if not hasattr(made, "recommend") or isinstance(made, type):
             raise InputError(f"policies has {shown(each)}; expected a name or a policy object")
         if label in chosen:
             raise InputError(f"policies has two called {label!r}; expected distinct names: give a mapping of labels")
@@ -287,6 +292,8 @@ def _opened(settings: dict[str, Any], out: str | Path | None) -> tuple[Results, 
     results = Results(settings)
     if out is None:
         return results, None
+    if not isinstance(out, str | Path) or not str(out):
+        raise InputError(f"out is {shown(out)}; expected the name of a file")
     path = Path(out)
     if path.exists() and path.stat().st_size:
         earlier = Results.load(path)
@@ -309,12 +316,15 @@ def _fingerprint(model: Any, truth: Truth) -> str:
     digest = hashlib.sha256()
     for belief in (model, truth.model if isinstance(truth, FromModel) else None):
         if belief is None:
-            digest.update(type(truth).__name__.encode())
+            # of a table its values, of a function what it gives
+            drawn = truth.worlds(8, 1, np.random.default_rng(0)).means
+            kept = (truth.pools, truth.replace, truth.shared) if isinstance(truth, Evaluations) else drawn.tolist()
+            digest.update(f"{type(truth).__name__} {kept!r}".encode())
             continue
         view = belief.gaussian()
         for array in (view.mean, view.covariance.factor, view.covariance.diag, view.noise_var):
             digest.update(np.ascontiguousarray(array).tobytes())
-        digest.update(f"{type(belief).__name__} {belief.direction}".encode())
+        digest.update(f"{type(belief).__name__} {belief.direction} {getattr(belief, 'pilot', '')}".encode())
     return digest.hexdigest()[:16]
 
 

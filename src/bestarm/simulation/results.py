@@ -140,20 +140,35 @@ class Results:
     @classmethod
     def load(cls, path: str | Path) -> "Results":
         """Results from a file, finished or not; a record cut short is left out."""
-        data = Path(path).read_bytes()
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise InputError(f"path is {shown(str(path))}; it cannot be read: {error.strerror or error}") from None
         if not data.startswith(_MAGIC):
             raise InputError(f"{path} is not a file of simulation results")
         parts = _records(data[len(_MAGIC) :])
         try:
             head, _ = next(parts)
+            results = cls(head)
+            for about, body in parts:
+                values = np.frombuffer(body, dtype=np.float32).astype(np.float64).reshape(len(FIELDS), -1)
+                key = str(about["policy"]), float(about["budget"]), int(about["block"])
+                if key[0] not in head["policies"] or not np.isfinite(values).all():
+                    raise ValueError("a record that does not fit")
+                results.blocks[key] = Outcome(values[0], values[1], values[2], values[3], float(about["seconds"]))
+            results._check_sizes()
         except StopIteration:
             raise InputError(f"{path} ends before its header; expected a file that simulate or save wrote") from None
-        results = cls(head)
-        for about, body in parts:
-            values = np.frombuffer(body, dtype=np.float32).astype(np.float64).reshape(len(FIELDS), -1)
-            key = about["policy"], float(about["budget"]), int(about["block"])
-            results.blocks[key] = Outcome(values[0], values[1], values[2], values[3], float(about["seconds"]))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{path} is damaged ({error}); expected a file that simulate or save wrote") from None
         return results
+
+    def _check_sizes(self) -> None:
+        """The same block has the same runs, whatever the policy and budget."""
+        sizes: dict[int, int] = {}
+        for (_, _, block), found in self.blocks.items():
+            if sizes.setdefault(block, len(found.error)) != len(found.error):
+                raise ValueError(f"block {block} has records of different lengths")
 
     def __repr__(self) -> str:
         state = "" if self.complete else ", incomplete"

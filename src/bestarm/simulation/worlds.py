@@ -4,6 +4,7 @@
 at a time (sums are all that policies need).
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bestarm.errors import InputError
+from bestarm.models.belief import checked_single
 from bestarm.policies.contract import Pulls
 from bestarm.validation import Array, real_array, shown
 
@@ -75,10 +77,19 @@ class FromFunction:
     function: Callable[[int, np.random.Generator], ArrayLike]
     model: Any
 
+    def __post_init__(self) -> None:
+        try:
+            inspect.signature(self.function).bind(1, np.random.default_rng(0))
+        except TypeError:
+            raise InputError(f"truth is {shown(self.function)}; expected a function of (runs, rng)") from None
+        except ValueError:
+            pass  # a function that does not tell its signature
+
     def worlds(self, runs: int, repeats: int, rng: np.random.Generator) -> World:
         means = real_array(self.function(runs, rng), "truth(runs, rng)")
         if means.shape != (runs, self.model.num_arms):
             raise InputError(f"truth returned shape {means.shape}; expected ({runs}, {self.model.num_arms}) arm means")
+        self.model._check_means(means, "truth(runs, rng)")
         return _repeated(means, self.model._worlds(runs, rng)[1], repeats)
 
 
@@ -92,13 +103,18 @@ class Evaluations:
     """
 
     def __init__(self, values: Any, replace: bool = True, shared: bool = False) -> None:
+        self.names: tuple[str, ...] | None = None
         if isinstance(values, Mapping):
+            self.names = tuple(map(str, values))
             pools = [real_array(pool, f"values[{shown(arm)}]", ndim=1) for arm, pool in values.items()]
-        elif isinstance(values, Sequence) and not isinstance(values, str) and np.ndim(values[0]) == 1:
+        elif isinstance(values, Sequence) and not isinstance(values, str) and len(values) and np.ndim(values[0]) == 1:
             pools = [real_array(pool, f"values[{k}]", ndim=1) for k, pool in enumerate(values)]
         else:
-            table = np.array(values, dtype=np.float64)
-            if table.ndim != 2:
+            try:
+                table = np.asarray(np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan))
+            except (TypeError, ValueError):
+                raise InputError(f"values is {shown(values)}; expected a table of numbers, (items, arms)") from None
+            if table.ndim != 2 or not table.size:
                 raise InputError(f"values has shape {table.shape}; expected (items, arms)")
             pools = [real_array(column[~np.isnan(column)], f"values[:, {k}]") for k, column in enumerate(table.T)]
         for k, pool in enumerate(pools):
@@ -107,6 +123,16 @@ class Evaluations:
         if shared and len({len(pool) for pool in pools}) > 1:
             raise InputError("shared is True and the pools differ in size; expected a table without missing values")
         self.pools, self.replace, self.shared = pools, replace and not shared, shared
+
+    def in_order(self, names: Sequence[str]) -> "Evaluations":
+        """The same with pools in the order of these arms, where pools have names."""
+        if self.names is None:
+            return self
+        for name in names:
+            if name not in self.names:
+                raise InputError(f"truth has no evaluations of arm {name!r}; there are {', '.join(self.names[:5])}")
+        pools = dict(zip(self.names, self.pools, strict=True))
+        return Evaluations({name: pools[name] for name in names}, self.replace, self.shared)
 
     def worlds(self, runs: int, repeats: int, rng: np.random.Generator) -> World:
         return _Drawn(self, runs * repeats, rng)
@@ -173,8 +199,11 @@ def truth_of(model: Any, truth: Any) -> Truth:
     if isinstance(truth, Evaluations):
         if len(truth.pools) != model.num_arms:
             raise InputError(f"truth has evaluations of {len(truth.pools)} arms; expected {model.num_arms}")
-        return truth
+        for pool in truth.pools:
+            model._check_rewards(pool)
+        return truth.in_order(model.names) if model.arms.given_names is not None else truth
     if hasattr(truth, "sample_sums"):
+        checked_single(truth, "truth")
         if truth.num_arms != model.num_arms or truth.direction != model.direction:
             raise InputError(
                 f"truth has {truth.num_arms} arms ({truth.direction}); expected those of model: {model.num_arms} "

@@ -12,6 +12,7 @@ from bestarm.errors import InputError
 from bestarm.learning.learn import KINDS, learn
 from bestarm.learning.tables import Table, read_table
 from bestarm.models.files import load, source_of
+from bestarm.validation import non_negative
 
 
 @click.command()
@@ -32,6 +33,7 @@ def analyze(
     **options: Any,
 ) -> None:
     """Who is best in RESULTS (CSV, Parquet, a database; - for standard input): the chance, the loss, the ties."""
+    margin = float(non_negative(margin, "--margin", ndim=0))
     table = read_table(results, **reading(options))
     if prior is None:
         found = learn(table, kind, noise=noise, direction="minimize" if minimize else "maximize")
