@@ -151,7 +151,8 @@ class Results:
             head, _ = next(parts)
             results = cls(head)
             for about, body in parts:
-                values = np.frombuffer(body, dtype=np.float32).astype(np.float64).reshape(len(FIELDS), -1)
+                with np.errstate(invalid="ignore"):  # damaged bytes: refused below
+                    values = np.frombuffer(body, dtype=np.float32).astype(np.float64).reshape(len(FIELDS), -1)
                 key = str(about["policy"]), float(about["budget"]), int(about["block"])
                 if key[0] not in head["policies"] or not np.isfinite(values).all():
                     raise ValueError("a record that does not fit")
