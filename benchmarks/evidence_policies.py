@@ -45,12 +45,13 @@ def run(
     stem = f"{name.replace(', ', '-')}-{seed}-{RUNS}"
     short = sorted({max(1, round(budgets[0] * ratio)) for ratio in SHORT} | set(budgets))
     common = {"seed": seed, "executor": pool}
-    more = [*MORE, *(() if name.startswith("independent") else ("joint-ts",))]
-    return {
-        "more": ba.simulate(model, more, budgets, RUNS, out=CACHE / f"{stem}-more.bin", **common),  # type: ignore[arg-type]
+    found = {
         "all": ba.simulate(model, policies_for(name), budgets, RUNS, out=CACHE / f"{stem}-all.bin", **common),  # type: ignore[arg-type]
         "rolling": ba.simulate(model, ["rolling"], short, deep, out=CACHE / f"{stem}-rolling.bin", **common),  # type: ignore[arg-type]
     }
+    if name.startswith("independent"):  # further warm-ups and eliminations, where runs are quick
+        found["more"] = ba.simulate(model, MORE, budgets, RUNS, out=CACHE / f"{stem}-more.bin", **common)  # type: ignore[arg-type]
+    return found
 
 
 def main() -> None:
@@ -71,7 +72,8 @@ def main() -> None:
 
 def report(name: str, budgets: list[int], by_seed: dict[int, dict[str, ba.Results]]) -> None:
     """Three tables for one setting."""
-    part_of = {policy: part for part in ("all", "more") for policy in by_seed[min(by_seed)][part].policies}
+    first = by_seed[min(by_seed)]
+    part_of = {policy: part for part in ("all", "more") if part in first for policy in first[part].policies}
     runs = len(by_seed[min(by_seed)]["all"].outcome("tie", float(budgets[0])))
     deep = len(by_seed[min(by_seed)]["rolling"].outcome("rolling", float(budgets[0])))
     print(f"\n{name}: expected error, prior seeds {sorted(by_seed)}, {runs:,} runs each, rolling {deep:,}")
