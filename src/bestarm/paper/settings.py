@@ -1,6 +1,7 @@
 """The paper's settings as data: prior and budgets of each; random parts drawn from default_rng(seed), in this order.
 
-Where text, appendix and captions of the paper disagree, these are the choice (docs/paper.md lists them).
+Where text, appendix and captions of the paper disagree, these are the choice; `CHOICES` says which, and so
+does the page that `bestarm paper all` makes.
 """
 
 from collections.abc import Iterator

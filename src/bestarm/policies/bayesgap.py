@@ -68,24 +68,23 @@ class BayesGap:
         if mean.shape[1] == 1:
             zero = np.zeros(len(mean), dtype=np.intp)
             return np.zeros(len(mean)), zero, zero
-        gaps = np.abs(_others_highest(mean + 3 * sd)[0] - (mean - 3 * sd))
-        hardness = (np.maximum((gaps + self.epsilon) / 2, self.epsilon) ** -2.0 * view.noise_var).sum(axis=1)
+        gaps = np.abs(_over_others(mean + 3 * sd, mean - 3 * sd)[0])
+        hardness = (view.noise_var / np.square(np.maximum((gaps + self.epsilon) / 2, self.epsilon))).sum(axis=1)
         reach = np.sqrt(state.memory[0] / (4 * hardness))[:, None] * sd
-        highest, first, second = _others_highest(mean + reach)
-        bound = highest - (mean - reach)
+        bound, first, second = _over_others(mean + reach, mean - reach)
         leader = np.argmin(bound, axis=1)
         rival = np.where(leader == first, second, first)
         arm = np.where(sd[rows, leader] >= sd[rows, rival], leader, rival)
         return bound[rows, leader], leader, arm
 
 
-def _others_highest(upper: Array) -> tuple[Array, IntArray, IntArray]:
-    """max_{i≠k} U_i for every k, and which arms have the largest and second largest U."""
+def _over_others(upper: Array, lower: Array) -> tuple[Array, IntArray, IntArray]:
+    """max_{i≠k} U_i − L_k for every k, and which arms have the largest and second largest U; upper is used up."""
     rows = np.arange(len(upper))
     first = np.argmax(upper, axis=1)
-    without = upper.copy()
-    without[rows, first] = -np.inf
-    second = np.argmax(without, axis=1)
-    highest = np.broadcast_to(upper[rows, first][:, None], upper.shape).copy()
-    highest[rows, first] = upper[rows, second]
-    return highest, first, second
+    top = upper[rows, first]
+    upper[rows, first] = -np.inf
+    second = np.argmax(upper, axis=1)
+    bound = top[:, None] - lower
+    bound[rows, first] = upper[rows, second] - lower[rows, first]
+    return bound, first, second
