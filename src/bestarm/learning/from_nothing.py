@@ -10,7 +10,7 @@ Both are beliefs like any other: policies run on them, and every evaluation refr
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ from scipy.special import betaln
 from bestarm.errors import InputError
 from bestarm.estimate import Estimate
 from bestarm.models.arms import Arms
-from bestarm.models.belief import OverArms
+from bestarm.models.belief import FromSquares, OverArms
 from bestarm.models.covariance import Covariance
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array, IntArray, checked_sample_shape, generator, read_only, shown
@@ -152,7 +152,7 @@ class _Mixture(OverArms):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LearnedGaussian(_Mixture):
+class LearnedGaussian(_Mixture, FromSquares):
     """Numbers: counts, sums, squares are all evidence so far, (…, K); pilot as in `from_nothing`."""
 
     arms: Arms
@@ -160,13 +160,6 @@ class LearnedGaussian(_Mixture):
     sums: Array
     squares: Array
     pilot: int = 3
-
-    moments: ClassVar[int] = 2
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """The leading axes; () for a single belief."""
-        return np.broadcast_shapes(self.counts.shape, self.sums.shape, self.squares.shape)[:-1]
 
     @cached_property
     def _fit(self) -> tuple[Array, Array, Array, Array, Array]:
@@ -223,28 +216,6 @@ class LearnedGaussian(_Mixture):
         shape = (*self.batch_shape, self.num_arms)
         noise = np.broadcast_to(self.noise_var[..., None], shape)
         return Gaussian(self.mean, Covariance(np.zeros((*shape, 0)), self.var), noise, self.arms)
-
-    def condition(self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike | None = None) -> "LearnedGaussian":
-        """The posterior after `counts[k]` evaluations with sums and sums of squares of the rewards; (…, K) each."""
-        return self._conditioned(*self._checked_squares(counts, sums, squares))
-
-    def _conditioned(self, counts: Array, sums: Array) -> "LearnedGaussian":
-        total = (self.counts + counts, self.sums + sums[..., 0], self.squares + sums[..., 1])
-        n, s, q = np.broadcast_arrays(*total)
-        return replace(self, counts=n, sums=s, squares=q)
-
-    def _after_one(self, arm: IntArray, reward: Array) -> "LearnedGaussian":
-        rows = np.arange(len(arm))
-        counts, sums, squares = self.counts.copy(), self.sums.copy(), self.squares.copy()
-        counts[rows, arm] += 1
-        sums[rows, arm] += reward
-        squares[rows, arm] += reward**2
-        return replace(self, counts=counts, sums=sums, squares=squares)
-
-    def _runs(self, runs: int) -> "LearnedGaussian":
-        shape = (runs, self.num_arms)
-        counts, sums, squares = (np.broadcast_to(part, shape) for part in (self.counts, self.sums, self.squares))
-        return replace(self, counts=counts, sums=sums, squares=squares)
 
     def _drawn(self, number: int, rng: np.random.Generator) -> Array:
         _, _, mass, shape, scale = self._fit

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -11,7 +12,7 @@ from bestarm.errors import InputError, PrecisionWarning
 from bestarm.models.arms import Arms, Direction
 from bestarm.validation import Array, IntArray, generator, real_array, shown, whole
 
-__all__ = ["Belief", "Model", "OverArms", "checked_single"]
+__all__ = ["Belief", "FromSquares", "Model", "OverArms", "checked_single"]
 
 Model = TypeVar("Model", bound="Belief")  # of one family
 
@@ -235,3 +236,44 @@ class OverArms:
         moments = 2: with the sums of their squares behind, (R, K, 2).
         """
         raise NotImplementedError
+
+
+class FromSquares(OverArms):
+    """Families that learn the noise: they keep counts, sums and sums of squares, (…, K), and refit to all of them."""
+
+    counts: Array
+    sums: Array
+    squares: Array
+    moments: ClassVar[int] = 2
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The leading axes; () for a single belief."""
+        return np.broadcast_shapes(self.counts.shape, self.sums.shape, self.squares.shape)[:-1]
+
+    def condition(self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike | None = None) -> Self:
+        """The posterior after `counts[k]` evaluations of arm k whose rewards add up to `sums[k]` and their squares to
+        `squares[k]`; (…, K) each.
+        """
+        return self._conditioned(*self._checked_squares(counts, sums, squares))
+
+    def _with(self, counts: Array, sums: Array, squares: Array) -> Self:
+        """The same belief after other evidence."""
+        return replace(self, counts=counts, sums=sums, squares=squares)  # type: ignore[type-var]
+
+    def _conditioned(self, counts: Array, sums: Array) -> Self:
+        total = (self.counts + counts, self.sums + sums[..., 0], self.squares + sums[..., 1])
+        return self._with(*np.broadcast_arrays(*total))
+
+    def _after_one(self, arm: IntArray, reward: Array) -> Self:
+        """One reward of one arm in each of R runs, (R,) each."""
+        rows = np.arange(len(arm))
+        counts, sums, squares = self.counts.copy(), self.sums.copy(), self.squares.copy()
+        counts[rows, arm] += 1
+        sums[rows, arm] += reward
+        squares[rows, arm] += reward**2
+        return self._with(counts, sums, squares)
+
+    def _runs(self, runs: int) -> Self:
+        shape = (runs, self.num_arms)
+        return self._with(*(np.broadcast_to(part, shape) for part in (self.counts, self.sums, self.squares)))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,7 @@ from scipy.special import digamma, ndtr, polygamma
 from bestarm.errors import InputError
 from bestarm.estimate import Estimate
 from bestarm.models.arms import Arms
-from bestarm.models.belief import OverArms
+from bestarm.models.belief import FromSquares
 from bestarm.models.covariance import Covariance
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import (
@@ -85,7 +85,7 @@ class UnknownNoise:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UncertainGaussian(OverArms):
+class UncertainGaussian(FromSquares):
     """A belief about K arm means r ~ N(m, S) and the noise variance, and rewards Y ~ N(r_k, σ²).
 
     Given σ² everything is Gaussian, so the posterior is a mixture of Gaussians over σ², held on a grid of log σ² around
@@ -102,8 +102,6 @@ class UncertainGaussian(OverArms):
     sums: Array
     squares: Array
 
-    moments: ClassVar[int] = 2
-
     @property
     def arms(self) -> Arms:  # type: ignore[override]
         return self.prior.arms
@@ -111,11 +109,6 @@ class UncertainGaussian(OverArms):
     @property
     def exact(self) -> bool:  # type: ignore[override]
         return self.law.shared or self.prior.covariance.rank == 0
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """The leading axes; () for a single belief."""
-        return np.broadcast_shapes(self.counts.shape, self.sums.shape, self.squares.shape)[:-1]
 
     # ------------------------------------------------------------------ the mixture
 
@@ -253,36 +246,8 @@ class UncertainGaussian(OverArms):
         """
         return self.gaussian().after(counts)
 
-    # ------------------------------------------------------------------ evidence
-
-    def condition(self, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike | None = None) -> "UncertainGaussian":
-        """The posterior after `counts[k]` evaluations of arm k whose rewards add up to `sums[k]` and their squares to
-        `squares[k]`; (…, K) each.
-        """
-        return self._conditioned(*self._checked_squares(counts, sums, squares))
-
-    def _conditioned(self, counts: Array, sums: Array) -> "UncertainGaussian":
-        total = (self.counts + counts, self.sums + sums[..., 0], self.squares + sums[..., 1])
-        n, s, q = np.broadcast_arrays(*total)
-        return replace(self, counts=n, sums=s, squares=q)
-
-    def _after_one(self, arm: IntArray, reward: Array) -> "UncertainGaussian":
-        """One reward of one arm in each of R runs, (R,) each."""
-        rows = np.arange(len(arm))
-        counts, sums, squares = self.counts.copy(), self.sums.copy(), self.squares.copy()
-        counts[rows, arm] += 1
-        sums[rows, arm] += reward
-        squares[rows, arm] += reward**2
-        return replace(self, counts=counts, sums=sums, squares=squares)
-
     def _marginal(self) -> "UncertainGaussian":
         return replace(self, prior=self.prior._marginal())
-
-    def _runs(self, runs: int) -> "UncertainGaussian":
-        def many(part: Array) -> Array:
-            return np.broadcast_to(part, (runs, self.num_arms))
-
-        return replace(self, counts=many(self.counts), sums=many(self.sums), squares=many(self.squares))
 
     # ------------------------------------------------------------------ worlds
 
