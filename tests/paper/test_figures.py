@@ -2,6 +2,7 @@
 
 import csv
 import re
+from concurrent.futures import ProcessPoolExecutor
 
 import numpy as np
 import pytest
@@ -96,7 +97,10 @@ def test_movielens(tmp_path):
     (folder / "users.dat").write_text(
         "\n".join(f"{i + 1}::M::25::1::0" for i in range(users)) + "\n", encoding="latin-1"
     )
-    figure = make("fig-main-movielens", Lab(tmp_path / "lab", runs=40, budgets=2, movies=str(folder)))
+    with ProcessPoolExecutor(1) as pool:  # as the command does it: all of it can be sent there
+        figure = make(
+            "fig-main-movielens", Lab(tmp_path / "lab", runs=40, budgets=2, movies=str(folder), executor=pool)
+        )
     assert {curve.label for curve in figure.panels[0].curves} >= {"g", "gse", "uniform"}
 
 

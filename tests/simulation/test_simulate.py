@@ -44,6 +44,11 @@ def test_processes_do_not_matter(model, workers):
         assert same(serial, ba.simulate(model, names, 20, runs=3000, executor=pool))
 
 
+def test_a_truth_that_no_process_can_be_sent(model):
+    with ProcessPoolExecutor(1) as pool, pytest.raises(ba.InputError, match="cannot be sent to other processes"):
+        ba.simulate(model, "tie", 20, runs=3, truth=lambda runs, rng: rng.random((runs, 5)), executor=pool)
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_fixed_plans_err_as_evaluate_says(setting):
     """4,000 runs; both the conditional and the realised error within 4.5 standard errors of the exact one."""

@@ -11,7 +11,7 @@ from bestarm.error.study import bound_comparison
 from bestarm.learning.online import unknown_means
 from bestarm.models.gaussian import Gaussian
 from bestarm.paper.lab import Lab
-from bestarm.paper.movielens import load_movielens
+from bestarm.paper.movielens import RandomUser, load_movielens
 from bestarm.paper.settings import BUDGETS, SDS, logistic_settings, prior
 from bestarm.policies.contract import Problem
 from bestarm.policies.fixed import Fixed
@@ -334,11 +334,7 @@ def _movielens(lab: Lab) -> list[Panel]:
     for group in range(groups):
         items = rng.choice(rated, 100, replace=False)
         model = low_rank_prior(factors, items)
-        rewards = factors.users[users] @ factors.items[items].T
-
-        def truth(runs: int, random: np.random.Generator, rewards: np.ndarray = rewards) -> np.ndarray:
-            return np.asarray(rewards[random.integers(len(rewards), size=runs)])
-
+        truth = RandomUser(factors.users[users] @ factors.items[items].T)
         found = lab.results(
             f"movielens {group}",
             model,

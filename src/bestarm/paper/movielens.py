@@ -20,7 +20,7 @@ import numpy as np
 from bestarm.errors import InputError
 from bestarm.validation import Array, IntArray, read_only, shown
 
-__all__ = ["ADDRESS", "Ratings", "download_movielens", "load_movielens"]
+__all__ = ["ADDRESS", "RandomUser", "Ratings", "download_movielens", "load_movielens"]
 
 ADDRESS = "https://files.grouplens.org/datasets/movielens/ml-1m.zip"
 _REBUILT = "ratings_rebuilt.parquet"
@@ -51,6 +51,16 @@ class Ratings:
 
     def __repr__(self) -> str:
         return f"Ratings({len(self.ratings)} ratings by {len(self.user_ids)} users of {len(self.item_ids)} items)"
+
+
+@dataclass(frozen=True, eq=False)
+class RandomUser:
+    """Where instances come from: what a random user thinks of each movie. rewards: (users, movies)."""
+
+    rewards: Array
+
+    def __call__(self, runs: int, rng: np.random.Generator) -> Array:
+        return np.asarray(self.rewards[rng.integers(len(self.rewards), size=runs)])
 
 
 def load_movielens(path: str | Path) -> Ratings:

@@ -6,11 +6,12 @@ budget: so results depend on the seed, not on executor, workers, order, or which
 """
 
 import hashlib
+import pickle
 import sys
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -278,6 +279,14 @@ def _finished(jobs: list[_Job], executor: Executor | None) -> Iterator[tuple[_Jo
         for job in jobs:
             yield job, job()
         return
+    if jobs and isinstance(executor, ProcessPoolExecutor):
+        try:
+            pickle.dumps(jobs[0])
+        except (AttributeError, TypeError, pickle.PicklingError) as error:
+            raise InputError(
+                f"truth or a policy cannot be sent to other processes ({error}); expected a function or class of a "
+                "module, or executor=None"
+            ) from None
     running: dict[Future[list[Outcome]], _Job] = {executor.submit(job): job for job in jobs}
     try:
         for future in as_completed(running):
