@@ -49,13 +49,16 @@ def thompson(model, world, budget, rng):
     return pulled, int(np.argmax(belief.mean))
 
 
-def top_two(model, world, budget, rng, rule, beta=0.5):
-    """T3C and TS-TCI on independent arms."""
+def top_two(model, world, budget, rng, rule, beta=0.5, published=False):
+    """T3C and TS-TCI on independent arms. published: as in the authors' code."""
     belief, pulled = Dense(model, joint=False), []
     arms = len(belief.mean)
     for _ in range(budget):
         var = np.diagonal(belief.cov)
-        leader = int(np.argmax(belief.mean + np.sqrt(var) * rng.standard_normal((1, arms))[0]))
+        if published:
+            leader = int(np.argmax(belief.mean))
+        else:
+            leader = int(np.argmax(belief.mean + np.sqrt(var) * rng.standard_normal((1, arms))[0]))
         arm = leader
         if rng.random(1)[0] >= beta:
             costs = []
@@ -64,8 +67,10 @@ def top_two(model, world, budget, rng, rule, beta=0.5):
                 cost = behind**2 / (2 * (var[leader] + var[j]))
                 if rule == "ts-tci":
                     cost += math.log(model.noise_var[j] / var[j])
-                costs.append(math.inf if j == leader else cost)
-            if rule == "t3c":
+                costs.append(math.inf if j == leader and not published else cost)
+            if published:
+                arm = sorted(range(arms), key=lambda j: costs[j])[1]
+            elif rule == "t3c":
                 least = [j for j in range(arms) if costs[j] == min(costs)]
                 arm = least[int(rng.random(1)[0] * len(least))]
             else:
@@ -123,8 +128,8 @@ def halving(model, world, budget, rng):
     return counts, alive[0]
 
 
-def rejects(model, world, budget, rng):
-    """Successive Rejects; what the formula leaves goes to the last two."""
+def rejects(model, world, budget, rng, rerank=False):
+    """Successive Rejects; what the formula leaves goes to the last two. rerank: all arms after each phase."""
     arms = model.num_arms
     order = rng.random((1, arms))[0]
     log_bar = 0.5 + sum(1 / i for i in range(2, arms + 1))
@@ -142,7 +147,8 @@ def rejects(model, world, budget, rng):
             total += world.sums(now)
         counts += now
         means = np.array([total[a] / counts[a] if counts[a] else -math.inf for a in range(arms)])
-        alive = sorted(alive, key=lambda a: (-means[a], order[a]))[: arms - k]
+        ranked = range(arms) if rerank else alive
+        alive = sorted(ranked, key=lambda a: (-means[a], order[a]))[: arms - k]
     return counts, alive[0]
 
 

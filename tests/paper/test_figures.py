@@ -74,7 +74,22 @@ def test_as_published_changes_the_variants(tmp_path):
     same = {x.label: np.allclose(x.y, y.y) for x, y in zip(a, b, strict=True)}
     assert same["uniform"]
     assert not same["warmup-ts"]
+    assert not any(same[name] for name in ("ts-tci", "sh", "sr", "bayes-elim"))
     assert set(PUBLISHED) <= set(ba.policies.names())
+
+
+def test_published_warm_ups_are_the_same_in_all_figures(tmp_path):
+    """The one that its authors call TS-TCI plays T3C; lengths are K, 2 K, 3 K."""
+    lab = Lab(tmp_path, runs=20, budgets=2, published=True)
+    ts, t3c, tci = make("fig-warmup-length", lab).panels
+    for a, b in zip(t3c.curves, tci.curves, strict=True):
+        np.testing.assert_array_equal(a.y, b.y)
+    assert not np.allclose(ts.curves[0].y, t3c.curves[0].y)
+    for name in ("warmup-ts", "warmup-ttts", "warmup-t3c", "warmup-ts-tci"):
+        assert not lab.policy(name).keep
+    assert lab.policy("warmup-ts-tci") == ba.policies.Warmup(rule="t3c", keep=False, published=True)
+    assert lab.policy("warmup-ts-tci").rule == lab.policy("warmup-t3c").rule == "t3c"
+    assert lab.policy("joint-ts-tci") == ba.policy("joint-ts-tci"), "not in the paper"
 
 
 def test_movielens(tmp_path):
@@ -127,7 +142,10 @@ def test_claims_page(lab):
 def test_gallery_escapes_and_needs_no_network():
     curve = Curve("<b>", np.array([1.0]), np.array([0.5]), np.array([0.1]))
     figure = Figure("fig", "<script>", "x", 'alt "quoted"', (Panel("<p>", "n", "e", (curve,)),), {"seed": 0})
-    page = gallery("T", ["a & b"], [figure], [("<what>", "theirs", "ours")])
+    page = gallery("T", ["a & b"], [figure], [("<what>", "theirs", "ours", "name")])
+    assert "played as published" not in page
+    page = gallery("T", ["a & b"], [figure], [("<what>", "theirs", "ours", "name")], [("sr", "<b>never</b>")])
+    assert "<td>sr</td><td>&lt;b&gt;never&lt;/b&gt;</td>" in page
     assert "<script>" not in page
     assert "&lt;b&gt;" in page
     assert "http" not in page

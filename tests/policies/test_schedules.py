@@ -23,6 +23,11 @@ from bestarm.policies import halving, rejects, rounds
         (2, 7, "spend", [(2, 3, 1)]),
         (2, 7, "leave", [(2, 3, 0)]),
         (1, 5, "spend", []),
+        # ⌊20/(3.32 |S|)⌋ in three rounds, halves rounded down
+        (10, 20, "published", [(10, 0, 0), (5, 1, 0), (2, 3, 0)]),
+        (60, 150, "published", [(60, 0, 0), (30, 0, 0), (15, 1, 0), (7, 3, 0), (3, 8, 0)]),
+        (8, 24, "published", [(8, 1, 0), (4, 2, 0), (2, 4, 0)]),
+        (1, 5, "published", []),
     ],
 )
 def test_sequential_halving(arms, budget, remainder, table):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,10 @@ from bestarm.learning.online import unknown_means
 from bestarm.models.gaussian import Gaussian
 from bestarm.paper.lab import Lab
 from bestarm.paper.movielens import RandomUser, load_movielens
-from bestarm.paper.settings import BUDGETS, SDS, logistic_settings, prior
+from bestarm.paper.settings import BUDGETS, logistic_settings, sds
 from bestarm.policies.contract import Problem
 from bestarm.policies.fixed import Fixed
 from bestarm.policies.thompson import ThompsonSampling
-from bestarm.policies.warmup import Warmup
 from bestarm.report.curves import Curve, Figure, Panel
 from bestarm.simulation.results import Results
 
@@ -56,7 +55,7 @@ def make(name: str, lab: Lab) -> Figure:
 
 def _main(kind: str, flavour: str, lab: Lab, what: str = "error") -> Results:
     name = f"{kind}, {flavour}"
-    return lab.results(name, prior(name, lab.seed), (*OURS, *RIVALS[kind]), BUDGETS[kind])
+    return lab.results(name, lab.prior(name), (*OURS, *RIVALS[kind]), BUDGETS[kind])
 
 
 def _errors(kinds: Sequence[str], flavours: Sequence[str], what: str = "error") -> Callable[[Lab], list[Panel]]:
@@ -103,7 +102,7 @@ def _exact(label: str, x: Any, y: Any) -> Curve:
 
 def priors_results(lab: Lab, label: str, policy: str) -> Results:
     """Right, misspecified (μ0 + 0.5 ε) or learned online (μ0 ~ N(U[0, 1], I)): one policy under that prior."""
-    truth = prior("independent, random", lab.seed)
+    truth = lab.prior("independent, random")
     rng = np.random.default_rng([lab.seed, 1])
     sd = np.sqrt(truth.var)
     believed = {
@@ -172,15 +171,15 @@ def _weights(lab: Lab) -> list[Panel]:
 
 def _misspecified(what: str) -> Callable[[Lab], list[Panel]]:
     def panels(lab: Lab) -> list[Panel]:
-        mean = prior("independent, random", lab.seed).mean
-        truth = Gaussian.independent(mean, SDS if what == "means" else 0.3)
+        mean, spread = lab.prior("independent, random").mean, sds(10, lab.readings)
+        truth = Gaussian.independent(mean, spread if what == "means" else 0.3)
         u = np.random.default_rng([lab.seed, 2]).standard_normal(10)
         out = []
         for policy in OURS:
             curves = []
             for alpha in (0.0, 0.1, 0.3, 0.5):
                 assumed = (
-                    Gaussian.independent(mean + alpha * u, SDS)
+                    Gaussian.independent(mean + alpha * u, spread)
                     if what == "means"
                     else Gaussian.independent(mean, 0.3 + alpha)
                 )
@@ -200,23 +199,22 @@ def _logistic(lab: Lab) -> list[Panel]:
     few = max(2, lab.runs // 5)
     return [
         _cell(lab, "logistic", name, model, rivals, budgets[::3], runs=few)
-        for name, model, budgets in logistic_settings(lab.seed)
+        for name, model, budgets in logistic_settings(lab.seed, lab.readings)
     ]
 
 
 def _elimination(lab: Lab) -> list[Panel]:
     pairs = ("uniform", "elim:uniform", "bound-mix", "elim:bound-mix", "g", "elim:g")
     return [
-        _cell(lab, "elimination", name, prior(name, lab.seed), pairs, BUDGETS["independent"])
+        _cell(lab, "elimination", name, lab.prior(name), pairs, BUDGETS["independent"])
         for name in ("independent, fixed", "independent, random")
     ]
 
 
 def _warmups(lab: Lab) -> list[Panel]:
-    model, budgets, panels = prior("independent, random", lab.seed), BUDGETS["independent"][1:], []
-    rules: tuple[Literal["ts", "t3c", "ts-tci"], ...] = ("ts", "t3c", "ts-tci")
-    for rule in rules:
-        lengths = {f"{k} K": Warmup(rule=rule, length=10 * k, keep=not lab.published) for k in (1, 2, 3)}
+    model, budgets, panels = lab.prior("independent, random"), BUDGETS["independent"][1:], []
+    for rule in ("ts", "t3c", "ts-tci"):
+        lengths = {f"{k} K": replace(lab.policy(f"warmup-{rule}"), length=10 * k) for k in (1, 2, 3)}
         panels.append(_cell(lab, "warm-up", f"warm-up by {rule}", model, lengths, budgets))
     return panels
 
@@ -224,7 +222,7 @@ def _warmups(lab: Lab) -> list[Panel]:
 def _warmup_rules(lab: Lab) -> list[Panel]:
     names = ("warmup-ts", "warmup-ttts", "warmup-t3c", "warmup-ts-tci")
     return [
-        _cell(lab, "warm-ups", kind, prior(f"{kind}, random", lab.seed), names, BUDGETS[kind])
+        _cell(lab, "warm-ups", kind, lab.prior(f"{kind}, random"), names, BUDGETS[kind])
         for kind in ("independent", "hierarchical")
     ]
 
@@ -232,7 +230,7 @@ def _warmup_rules(lab: Lab) -> list[Panel]:
 def _alpha(lab: Lab) -> list[Panel]:
     mixes = {f"α = {alpha:g}": Fixed(method="bound", mix=alpha) for alpha in (0.0, 0.25, 0.5, 0.75, 1.0)}
     return [
-        _cell(lab, "mix", name, prior(name, lab.seed), mixes, BUDGETS["independent"])
+        _cell(lab, "mix", name, lab.prior(name), mixes, BUDGETS["independent"])
         for name in ("independent, fixed", "independent, random")
     ]
 
@@ -245,7 +243,7 @@ def _per_instance(lab: Lab) -> list[Panel]:
         name = f"{kind}, random"
         found = lab.results(
             f"instances {name}",
-            prior(name, lab.seed),
+            lab.prior(name),
             OURS,
             BUDGETS[kind][::2],
             runs=instances,
@@ -281,7 +279,7 @@ def _beyond(kind: str) -> Callable[[Lab], list[Panel]]:
         out = []
         for flavour in ("fixed", "random"):
             name = f"{kind}, {flavour}"
-            model = prior(name, lab.seed)
+            model = lab.prior(name)
             curves = lab.curves(lab.results(f"beyond {name}", model, BEYOND[kind], BUDGETS[kind]))
             if "rolling" not in BEYOND[kind]:
                 curves += lab.curves(
@@ -301,7 +299,7 @@ def _budget_ratio(lab: Lab) -> list[Panel]:
     panels = []
     for kind in ("independent", "linear", "hierarchical"):
         name = f"{kind}, random"
-        model, budgets = prior(name, lab.seed), BUDGETS[kind]
+        model, budgets = lab.prior(name), BUDGETS[kind]
         ours = lab.results(f"ratio {name}", model, (*OURS, "bound"), budgets)
         short = sorted(
             {max(1, round(budgets[0] * share)) for share in (0.25, 0.4, 0.55, 0.75)} | set(lab.thinned(budgets))

@@ -6,38 +6,66 @@ A run that was cut short goes on from there, and figures that show the same simu
 import hashlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import bestarm
+from bestarm.models.gaussian import Gaussian
+from bestarm.paper.settings import CHOICES, checked_readings, prior
 from bestarm.policies.bayes_elim import BayesElim
 from bestarm.policies.contract import Policy
 from bestarm.policies.halving import SequentialHalving
 from bestarm.policies.registry import policy
+from bestarm.policies.rejects import SuccessiveRejects
+from bestarm.policies.top_two import TopTwo
 from bestarm.policies.warmup import Warmup
 from bestarm.report.curves import Curve
 from bestarm.simulation.engine import simulate
 from bestarm.simulation.results import Results
 
-__all__ = ["Lab", "PUBLISHED"]
+__all__ = ["Lab", "NOT_PUBLISHED", "PUBLISHED", "Variant"]
 
-# options that bring a policy nearer to the authors' published code (docs/policies.md); the others are as they are
-PUBLISHED: dict[str, Policy] = {
-    "warmup-ts": Warmup(rule="ts", keep=False),
-    "warmup-ts-tci": Warmup(rule="t3c", keep=False),
-    "warmup-t3c": Warmup(rule="t3c", keep=False),
-    "sh": SequentialHalving(remainder="leave"),
-    "bayes-elim": BayesElim(remainder="leave"),
+
+@dataclass(frozen=True)
+class Variant:
+    """A policy as in the authors' published code, and how that differs from what the name stands for elsewhere."""
+
+    policy: Policy
+    differs: str
+
+
+_DISCARDED = "warm-up rewards are discarded"
+_SECOND = "leader by posterior mean, challenger the second least cost, the leader's own included"
+_ROUNDS = "budget divided by a real log2 K, but ⌊log2 K⌋ rounds; counts and halves rounded down, the rest unspent"
+PUBLISHED = {
+    "warmup-ts": Variant(Warmup(rule="ts", keep=False), _DISCARDED),
+    "warmup-ttts": Variant(Warmup(rule="ttts", keep=False), _DISCARDED),
+    "warmup-t3c": Variant(Warmup(rule="t3c", keep=False, published=True), f"{_SECOND}; {_DISCARDED}"),
+    "warmup-ts-tci": Variant(Warmup(rule="t3c", keep=False, published=True), "plays warmup-t3c under that name"),
+    "ts-tci": Variant(TopTwo(rule="ts-tci", published=True), _SECOND),
+    "sh": Variant(SequentialHalving(remainder="published"), f"{_ROUNDS}; arms never evaluated rank first"),
+    "sr": Variant(
+        SuccessiveRejects(remainder="leave", rerank=True),
+        "all arms are ranked again after each phase, rejected ones return; what the formula leaves is unspent",
+    ),
+    "bayes-elim": Variant(BayesElim(remainder="published"), _ROUNDS),
 }
+# the list of all differences is in docs/policies.md
+NOT_PUBLISHED = (
+    "No option brings back: plans with counts rounded down or drawn at random, heuristic weights by variances, blends "
+    "normalised in L2, objectives with half the exponent, the rounds of GSE, BayesGap's first evaluations, the wrong "
+    "hierarchical covariance, and instances counted twice."
+)
 
 
 @dataclass
 class Lab:
     """runs: of each cell. deep_runs: of rolling where arms are hierarchical. budgets: at most so many of each setting,
-    0 for all. published: the authors' variants. folder: for finished simulations. movies: path to MovieLens, or None.
+    0 for all. published: the authors' variants. readings: names of `READINGS` to take instead. folder: for finished
+    simulations. movies: path to MovieLens, or None.
     """
 
     folder: Path
@@ -46,10 +74,25 @@ class Lab:
     budgets: int = 0
     seed: int = 0
     published: bool = False
+    readings: tuple[str, ...] = ()
     movies: str | None = None
     executor: Executor | None = None
     progress: bool = False
     used: list[Results] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.readings = checked_readings(self.readings)
+
+    def prior(self, name: str) -> Gaussian:
+        """The prior of one of the six settings, as this lab reads the paper."""
+        return prior(name, self.seed, self.readings)
+
+    def policy(self, name: str) -> Any:
+        """The policy of that name, as this lab plays it."""
+        if self.published and name in PUBLISHED:
+            return PUBLISHED[name].policy
+        made = policy(name)
+        return replace(made, keep=False) if isinstance(made, Warmup) and "warm-up" in self.readings else made
 
     def thinned(self, budgets: Sequence[int]) -> list[int]:
         """All budgets, or a few evenly spaced ones with both ends."""
@@ -70,14 +113,10 @@ class Lab:
     ) -> Results:
         """A simulation, run now or found in the folder. thin: at fewer budgets, if the lab is told to."""
         chosen: dict[str, Any] = dict(policies) if isinstance(policies, Mapping) else {each: each for each in policies}
-        if self.published:
-            chosen = {
-                label: PUBLISHED.get(each, each) if isinstance(each, str) else each for label, each in chosen.items()
-            }
         amounts = self.thinned(budgets) if thin else list(budgets)
         number = self.runs if runs is None else runs
-        made = {label: policy(each) if isinstance(each, str) else each for label, each in chosen.items()}
-        about = repr((name, made, amounts, number, self.seed, sorted(options)))
+        made = {label: self.policy(each) if isinstance(each, str) else each for label, each in chosen.items()}
+        about = repr((name, made, amounts, number, self.seed, sorted(options), *self.readings))
         self.folder.mkdir(parents=True, exist_ok=True)
         kept = (
             self.folder
@@ -114,4 +153,17 @@ class Lab:
         about: dict[str, Any] = {"bestarm": bestarm.__version__, "seed": self.seed, "runs": self.runs}
         if self.published:
             about["variants"] = "as published"
+        if self.readings:
+            about["readings"] = " ".join(self.readings)
         return about
+
+    @property
+    def choices(self) -> list[tuple[str, str, str, str]]:
+        """Rows of `CHOICES`: what, in the paper, what this lab takes, and the name of the other reading."""
+        taken = {*self.readings, "warm-up"} if self.published else set(self.readings)
+        return [
+            (each.what, each.paper, f"{each.other} (the other reading)", each.reading)
+            if each.reading in taken
+            else (each.what, each.paper, each.here, each.reading)
+            for each in CHOICES
+        ]

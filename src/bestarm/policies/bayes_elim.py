@@ -3,7 +3,8 @@
 Atsidakou, Katariya, Sanghavi, Kveton (2022), Algorithm 1: ⌈log2 K⌉ rounds of n/R evaluations, shared among the arms
 still in in proportion to their noise variances; the better half by posterior mean stays. Earlier rewards are
 discarded, as their analysis requires. `Elimination` is the paper's ablation: the same with the shares of a plan.
-Counts are whole and spend the budget (largest remainder); ties are broken at random.
+Counts are whole and spend the budget (largest remainder); ties are broken at random. remainder="published" is the code
+of Nguyen et al. (2025): ⌊log2 K⌋ rounds of n/log2 K evaluations, rounded down for each arm, and halving rounds down.
 """
 
 from dataclasses import dataclass, replace
@@ -22,18 +23,20 @@ __all__ = ["BayesElim", "Elimination"]
 
 @dataclass(frozen=True)
 class BayesElim:
-    """remainder: evaluations that do not divide among the rounds go to the last ones ("spend") or nowhere ("leave").
+    """remainder: evaluations that do not divide among the rounds go to the last ones ("spend") or nowhere ("leave"); or
+    all "published".
 
     On structured models it believes the marginal prior, as in the paper.
     """
 
-    remainder: Literal["spend", "leave"] = "spend"
+    remainder: Literal["spend", "leave", "published"] = "spend"
 
     anytime: ClassVar[bool] = False
+    steady: ClassVar[bool] = False
     costs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        choice(self.remainder, "remainder", ("spend", "leave"))
+        choice(self.remainder, "remainder", ("spend", "leave", "published"))
 
     @property
     def name(self) -> str:
@@ -64,6 +67,7 @@ class Elimination:
     remainder: Literal["spend", "leave"] = "spend"
 
     anytime: ClassVar[bool] = False
+    steady: ClassVar[bool] = False
     costs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -98,18 +102,27 @@ class Elimination:
 def _begin(
     problem: Problem, rng: np.random.Generator, belief: Any, shares: Array, budget: float, remainder: str
 ) -> State:
-    parts = rounds.split(budget, int(np.ceil(np.log2(problem.num_arms))), remainder)
-    return rounds.begin(problem, rng, (belief, shares, parts), belief)
+    arms = problem.num_arms
+    if remainder == "published":
+        sizes = [arms >> s for s in range(int(np.log2(arms)) + 1)]
+        parts = [budget / np.log2(arms) for _ in sizes[1:]]
+    else:
+        sizes = [rounds.halved(arms, s) for s in range(int(np.ceil(np.log2(arms))) + 1)]
+        parts = rounds.split(budget, len(sizes) - 1, remainder)
+    return rounds.begin(problem, rng, (belief, shares, parts, sizes, remainder), belief)
 
 
 def _settle(state: State) -> State:
-    _, shares, parts = state.memory.table
+    _, shares, parts, sizes, remainder = state.memory.table
 
     def keep(now: int) -> int:
-        return rounds.halved(state.problem.num_arms, now + 1)
+        return int(sizes[now + 1])
 
     def allocate(now: int, state: State) -> Array:
         alive = state.memory.alive
+        if remainder == "published":
+            wanted = alive * shares
+            return np.asarray(np.floor(wanted * (parts[now] / wanted.sum(axis=1, keepdims=True)) + 1e-9))
         weights = alive * shares * (1 + 1e-6 * state.memory.order)  # a random order settles equal remainders
         # where a plan wants nothing of the arms still in, they share alike
         weights = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, alive * (1 + 1e-6 * state.memory.order))

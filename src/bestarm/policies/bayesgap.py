@@ -27,6 +27,7 @@ class BayesGap:
     epsilon: float = 1e-5
 
     anytime: ClassVar[bool] = False
+    steady: ClassVar[bool] = False
     costs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

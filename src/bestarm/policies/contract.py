@@ -109,11 +109,13 @@ class Policy(Protocol):
     `sums` of counts are (R, K), or (R, K, 2) with the sums of squares behind where the belief learns the noise
     (moments = 2); of single evaluations always the rewards, (R,).
 
-    anytime: choices do not depend on the budget, so that one pass serves all budgets. costs: evaluations may differ
-    in price.
+    anytime: choices do not depend on the budget, so that one pass serves all budgets. steady: choices depend on what
+    was observed and is pending alone, not on when: `next` leaves the state as it is. costs: evaluations may differ in
+    price.
     """
 
     anytime: ClassVar[bool]
+    steady: ClassVar[bool]
     costs: ClassVar[bool]
 
     @property

@@ -31,6 +31,7 @@ class Fixed:
     fisher: bool = True
 
     anytime: ClassVar[bool] = False
+    steady: ClassVar[bool] = True
     costs: ClassVar[bool] = True
 
     @property
@@ -54,7 +55,7 @@ class Fixed:
         return replace(self, counts=tuple(map(int, made.counts)))
 
     def next(self, state: State, room: float | Array, rng: np.random.Generator) -> tuple[State, Pulls]:
-        rest = state.memory - state.counts - state.pending
+        rest = np.maximum(state.memory - state.counts - state.pending, 0.0)
         limit = float(np.min(room))
         costs = state.problem.costs
         if rest @ costs > limit + 1e-9:  # a batch of it, in proportion

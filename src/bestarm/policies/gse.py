@@ -35,6 +35,7 @@ class GSE:
     remainder: Literal["spend", "leave"] = "spend"
 
     anytime: ClassVar[bool] = False
+    steady: ClassVar[bool] = False
     costs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

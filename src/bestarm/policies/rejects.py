@@ -1,10 +1,11 @@
 """Successive Rejects: K − 1 phases, after each of which the arm of least average goes.
 
 Audibert, Bubeck, Munos (COLT 2010), Figure 3: loḡ K = ½ + Σ_{i=2}^K 1/i, n_k = ⌈(n − K)/(loḡ K (K + 1 − k))⌉. Averages
-use all rewards. Ties are broken at random. Frequentist: it knows no prior and no structure.
+use all rewards. Ties are broken at random. Frequentist: it knows no prior and no structure. rerank=True is the code of
+Nguyen et al. (2025): each phase takes the best of all arms, so that rejected ones can return.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -36,11 +37,15 @@ def schedule(arms: int, budget: float, remainder: str = "spend") -> IntArray:
 
 @dataclass(frozen=True)
 class SuccessiveRejects:
-    """remainder: what to do with evaluations that the formula leaves, "spend" or "leave"."""
+    """remainder: what to do with evaluations that the formula leaves, "spend" or "leave". rerank: all arms after each
+    phase, those rejected before as well.
+    """
 
     remainder: Literal["spend", "leave"] = "spend"
+    rerank: bool = False
 
     anytime: ClassVar[bool] = False
+    steady: ClassVar[bool] = False
     costs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -64,8 +69,9 @@ class SuccessiveRejects:
         return rounds.survivor(state, _average(state))
 
     def _settle(self, state: State) -> State:
-        table = state.memory.table
-
+        table, memory = state.memory.table, state.memory
+        if self.rerank and memory.now < len(table) and not memory.want.any():  # a phase is over
+            state = replace(state, memory=replace(memory, alive=np.ones_like(memory.alive)))
         return rounds.settle(state, len(table), lambda s: int(table[s, 0]) - 1, rounds.evenly, _average)
 
 

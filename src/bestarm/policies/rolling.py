@@ -59,6 +59,7 @@ class Rolling:
     guarded: bool = False
 
     anytime: ClassVar[bool] = False
+    steady: ClassVar[bool] = False
     costs: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -85,7 +86,7 @@ class Rolling:
         given = state.counts + state.pending
         if not (state.memory.target > given).any():
             state = self._plan(state, given)
-        rest = state.memory.target - given
+        rest = np.maximum(state.memory.target - given, 0.0)  # live, one trial may bring several values
         limit = np.broadcast_to(np.asarray(room, dtype=np.float64), (len(rest),))
         costs = state.problem.costs
         if (rest @ costs > limit + 1e-9).any():

@@ -86,7 +86,7 @@ def tell(state: State, pulls: Pulls, sums: Array) -> State:
     counts = pulls.per_arm(*memory.alive.shape)
     held = replace(
         memory,
-        want=memory.want - counts,
+        want=np.maximum(memory.want - counts, 0.0),  # live, one trial may bring several values
         seen=memory.seen + counts,
         sums=memory.sums + sums,
         total=memory.total + sums,

@@ -23,6 +23,7 @@ class ThompsonSampling:
     joint: bool = False
 
     anytime: ClassVar[bool] = True
+    steady: ClassVar[bool] = True
     costs: ClassVar[bool] = False
 
     @property

@@ -6,6 +6,9 @@ T3C     the arm of least transportation cost W_j = (m_L − m_j)²₊/(2 Var(r_L
 TS-TCI  the arm of least W_j + log N_j (Jourdan et al., 2022), with N_j = v_j/Var(r_j), the evaluations that a posterior
         is worth: the count itself under a flat prior.
 
+published=True plays T3C and TS-TCI as the code of Nguyen et al. (2025) does: the leader is the arm of the largest
+posterior mean, the challenger that of the second least cost among all arms, the leader included (W = 0).
+
 All start from the prior: no arm is evaluated just to begin with. Russo redraws until the leader loses; here such a
 draw is made at once, of the same law. Ties of W = 0 are broken at random, others go to the lowest index. The decision
 is the largest posterior mean, as in the paper. Yes/no arms have Beta posteriors and costs of their own.
@@ -31,19 +34,25 @@ _REDRAWS = 50
 
 @dataclass(frozen=True)
 class TopTwo:
-    """rule: the challenger. joint: on the full posterior of a structured model instead of each arm's own."""
+    """rule: the challenger. joint: on the full posterior of a structured model instead of each arm's own. published:
+    leader and challenger as in the paper's own code, for "t3c" and "ts-tci".
+    """
 
     rule: Literal["ttts", "t3c", "ts-tci"] = "ts-tci"
     beta: float = 0.5
     joint: bool = False
+    published: bool = False
 
     anytime: ClassVar[bool] = True
+    steady: ClassVar[bool] = True
     costs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         choice(self.rule, "rule", ("ttts", "t3c", "ts-tci"))
         if not 0 < self.beta <= 1:
             raise InputError(f"beta is {shown(self.beta)}; expected a probability above 0")
+        if self.published and self.rule == "ttts":
+            raise InputError("published is True and rule is 'ttts'; expected 't3c' or 'ts-tci'")
 
     @property
     def name(self) -> str:
@@ -54,7 +63,7 @@ class TopTwo:
 
     def next(self, state: State, room: float | Array, rng: np.random.Generator) -> tuple[State, Pulls]:
         belief = state.belief
-        arms = np.argmax(upright(belief, belief._draw(rng)), axis=1)
+        arms = np.argmax(upright(belief, None if self.published else belief._draw(rng)), axis=1)
         if state.problem.num_arms == 1:
             return state, Pulls(arms=arms)
         doubted = np.flatnonzero(rng.random(len(arms)) >= self.beta)
@@ -78,6 +87,9 @@ class TopTwo:
                 cost = transport(mean, covariance, leader)
             if self.rule == "ts-tci":
                 cost += np.log(worth)
+            if self.published:
+                arms[doubted] = np.argsort(cost, axis=1, kind="stable")[:, 1]
+                return state, Pulls(arms=arms)
             cost[np.arange(len(leader)), leader] = np.inf
             arms[doubted] = _least(cost, rng) if self.rule == "t3c" else np.argmin(cost, axis=1)
         return state, Pulls(arms=arms)

@@ -2,7 +2,8 @@
 
 Nguyen, Aouali, György, Vernade (2025), Section 3: PI-BAI(TS) with Thompson sampling on the joint posterior (Gaussian,
 linear and mixed-effect forms alike), n_w = K. The rest of the budget is spent in proportion to the warm-up's counts
-(largest remainder). Warm-up rewards count in the decision; keep=False discards them, as the authors' code does.
+(largest remainder). Warm-up rewards count in the decision; keep=False discards them, as the authors' code does;
+published=True plays T3C and TS-TCI as it does (top_two.py).
 """
 
 from dataclasses import dataclass, replace
@@ -22,13 +23,17 @@ __all__ = ["Warmup"]
 
 @dataclass(frozen=True)
 class Warmup:
-    """rule: who plays the warm-up, always on the joint posterior. length: n_w, K where None; at most the budget."""
+    """rule: who plays the warm-up, always on the joint posterior. length: n_w, K where None; at most the budget. keep:
+    its rewards count. published: as in `TopTwo`.
+    """
 
     rule: Literal["ts", "ttts", "t3c", "ts-tci"] = "ts"
     length: int | None = None
     keep: bool = True
+    published: bool = False
 
     anytime: ClassVar[bool] = False
+    steady: ClassVar[bool] = False
     costs: ClassVar[bool] = False
 
     @property
@@ -46,7 +51,10 @@ class Warmup:
     def next(self, state: State, room: float | Array, rng: np.random.Generator) -> tuple[State, Pulls]:
         inner, length, rest = state.memory
         if length > 0:
-            inner, pulls = self._player().next(inner, room, rng)
+            if state.pending.sum(axis=1).max() >= length:  # its last rounds are still out
+                return state, Pulls(counts=np.zeros_like(state.counts))
+            # evidence from elsewhere may have come
+            inner, pulls = self._player().next(replace(inner, belief=state.belief), room, rng)
             return replace(state, memory=(inner, length, rest)), pulls
         rest = rest - state.pending
         limit = np.minimum(rest.sum(axis=1), room)
@@ -55,10 +63,10 @@ class Warmup:
     def observe(self, state: State, pulls: Pulls, sums: Array) -> State:
         inner, length, rest = state.memory
         if length == 0:
-            rest = rest - pulls.per_arm(*rest.shape)
+            rest = np.maximum(rest - pulls.per_arm(*rest.shape), 0.0)
             return replace(absorb(state, pulls, sums), memory=(inner, 0, rest))
-        inner = self._player().observe(inner, pulls, sums)
-        length -= 1
+        inner = self._player().observe(replace(inner, belief=state.belief), pulls, sums)
+        length = max(length - int(pulls.per_arm(*state.counts.shape)[0].sum()), 0)  # the same in every run
         if length == 0:
             problem = state.problem
             left = problem.known_budget(self.name) - inner.counts.sum(axis=1)
@@ -72,4 +80,6 @@ class Warmup:
         return first_best(upright(state.belief), state.problem.runs)
 
     def _player(self) -> Policy:
-        return ThompsonSampling(joint=True) if self.rule == "ts" else TopTwo(rule=self.rule, joint=True)
+        if self.rule == "ts":
+            return ThompsonSampling(joint=True)
+        return TopTwo(rule=self.rule, joint=True, published=self.published)

@@ -20,9 +20,15 @@ th:first-child, td:first-child { text-align: left; }
 
 
 def gallery(
-    title: str, introduction: Sequence[str], figures: Sequence[Figure], choices: Sequence[tuple[str, str, str]]
+    title: str,
+    introduction: Sequence[str],
+    figures: Sequence[Figure],
+    choices: Sequence[tuple[str, str, str, str]],
+    published: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """The HTML page. choices: (what, how the paper has it, what is taken), as a table at the end."""
+    """The HTML page, with tables at the end. choices: (what, how the paper has it, what is taken, the name of the other
+    reading). published: (policy, how it differs), of policies played as in the authors' code.
+    """
     parts = [
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
         f"<meta name='viewport' content='width=device-width, initial-scale=1'><title>{escape(title)}</title>",
@@ -41,10 +47,17 @@ def gallery(
             f"<a href='{figure.name}.csv'>numbers</a> · <a href='{figure.name}.png'>png</a></figcaption>"
             f"<details><summary>The numbers</summary>{''.join(map(_numbers, figure.panels))}</details></figure>"
         )
-    rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in choices)
-    head = "<tr><th>what</th><th>in the paper</th><th>here</th></tr>"
-    parts.append(f"<h2>What was chosen</h2><div class='wide'><table>{head}{rows}</table></div>")
+    if published:
+        parts.append(_words("What is played as published", ("policy", "how it differs"), published))
+    parts.append(_words("What was chosen", ("what", "in the paper", "here", "--reading"), choices))
     return "".join(parts) + "</body></html>\n"
+
+
+def _words(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of sentences under its title."""
+    head = "".join(f"<th>{escape(each)}</th>" for each in heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<h2>{escape(title)}</h2><div class='wide'><table><tr>{head}</tr>{body}</table></div>"
 
 
 def _numbers(panel: Panel) -> str:

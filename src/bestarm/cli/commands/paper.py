@@ -19,6 +19,9 @@ _QUICK_RUNS, _QUICK_BUDGETS = 200, 3
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of priors and worlds.")
 @click.option("--quick", is_flag=True, help=f"{_QUICK_RUNS} runs, {_QUICK_BUDGETS} budgets.")
 @click.option("--as-published", is_flag=True, help="The authors' variants, where options bring them back.")
+@click.option(
+    "--reading", "readings", multiple=True, metavar="NAME", help="Take the other reading of that name; repeatable."
+)
 @click.option("--movies", type=click.Path(), default=None, help="MovieLens: the ml-1m folder or zip.")
 @click.option("--jobs", type=click.IntRange(1), default=None, help="Processes; as many as there are cores.")
 def paper(
@@ -28,23 +31,28 @@ def paper(
     seed: int,
     quick: bool,
     as_published: bool,
+    readings: tuple[str, ...],
     movies: str | None,
     jobs: int | None,
 ) -> None:
     """Make figures of the paper; without a name, list them. Cut short, the same command goes on."""
     from bestarm.paper.claims import claims_page
     from bestarm.paper.figures import FIGURES, make
-    from bestarm.paper.lab import Lab
-    from bestarm.paper.settings import CHOICES
+    from bestarm.paper.lab import NOT_PUBLISHED, PUBLISHED, Lab
+    from bestarm.paper.settings import READINGS, checked_readings
     from bestarm.report.curves import as_csv
     from bestarm.report.gallery import gallery
     from bestarm.report.plots import draw
 
+    taken = checked_readings(readings)
     if not names:
         width = max(map(len, FIGURES))
         for name, recipe in FIGURES.items():
             click.echo(f"{name:<{width}}  {recipe.title} ({recipe.where})")
         click.echo("\nbestarm paper NAME makes one, bestarm paper all makes all, with a page")
+        click.echo("\nWhere the paper can be read in two ways, --reading NAME takes the other one:")
+        for name, choice in READINGS.items():
+            click.echo(f"{name:<{width}}  {choice.what}: {choice.other} (else {choice.here})")
         return
     chosen = list(FIGURES) if "all" in names else list(names)
     for name in chosen:
@@ -64,6 +72,7 @@ def paper(
             budgets=_QUICK_BUDGETS if quick else 0,
             seed=seed,
             published=as_published,
+            readings=taken,
             movies=movies,
             executor=pool,
         )
@@ -80,6 +89,9 @@ def paper(
         "Figures of “Prior-Dependent Allocations for Bayesian Fixed-Budget Best-Arm Identification in Structured "
         "Bandits” (AISTATS 2025), computed again by bestarm; bands are one standard error.",
     ]
+    variants = [(name, variant.differs) for name, variant in PUBLISHED.items()] if as_published else []
+    if as_published:
+        introduction.append(f"Policies in the table at the end are played as in the authors' code. {NOT_PUBLISHED}")
     page = out / "index.html"
-    page.write_text(gallery("The paper, reproduced", introduction, made, CHOICES), encoding="utf-8")
+    page.write_text(gallery("The paper, reproduced", introduction, made, lab.choices, variants), encoding="utf-8")
     click.echo(f"{page} ({len(made)} figures, {time.perf_counter() - started:.0f} s)")
