@@ -20,8 +20,9 @@ from bestarm.design.plans import Plan, plan
 from bestarm.error.bounds import Bound, error_bound
 from bestarm.error.evaluate import error_probability, evaluate
 from bestarm.error.evaluation import Evaluation
-from bestarm.errors import BestarmError, InputError, PrecisionWarning
+from bestarm.errors import BestarmError, InputError, PrecisionWarning, StoreError
 from bestarm.estimate import Estimate
+from bestarm.experiment.experiment import Experiment
 from bestarm.learning.from_nothing import from_nothing
 from bestarm.learning.learn import learn
 from bestarm.models.bernoulli import Bernoulli
@@ -58,10 +59,12 @@ __all__ = [
     "Evaluations",
     "learn",
     "from_nothing",
+    "Experiment",
     "load",
     "save",
     "BestarmError",
     "InputError",
     "PrecisionWarning",
+    "StoreError",
     "__version__",
 ]

@@ -3,7 +3,7 @@
 A bad input is refused where it enters, in one sentence: which argument, what came, what was expected.
 """
 
-__all__ = ["BestarmError", "InputError", "PrecisionWarning"]
+__all__ = ["BestarmError", "InputError", "PrecisionWarning", "StoreError", "ToldTwiceWarning"]
 
 
 class BestarmError(Exception):
@@ -12,6 +12,14 @@ class BestarmError(Exception):
 
 class InputError(BestarmError, ValueError):
     """An argument, a file or a value that cannot be used as it stands."""
+
+
+class StoreError(BestarmError):
+    """A store that cannot be read or written just now; nothing of the step is stored, and it may be tried again."""
+
+
+class ToldTwiceWarning(UserWarning):
+    """A trial was told again; what was told first stands."""
 
 
 class PrecisionWarning(UserWarning):

@@ -40,7 +40,7 @@ from bestarm.models.logistic import GeneralizedLinear
 from bestarm.models.unknown_noise import UncertainGaussian, UnknownNoise
 from bestarm.validation import SMALLEST, Array, non_negative, positive, shown, spread
 
-__all__ = ["SCHEMA", "dumps", "load", "save", "source_of"]
+__all__ = ["SCHEMA", "dumps", "load", "loads", "save", "source_of"]
 
 SCHEMA = 1
 _DEEPEST = DEEPEST + 10  # the document around a payload
@@ -100,6 +100,11 @@ def load(path: str | Path) -> Any:
         return _model(document)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+
+
+def loads(text: str) -> Any:
+    """The model in the text of a JSON model file, as `dumps` writes it."""
+    return _model(json.loads(text, object_pairs_hook=_distinct))
 
 
 def source_of(path: str | Path) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""One real experiment: ask what to evaluate, tell what came of it, and never lose an observation."""
