@@ -19,9 +19,10 @@ writes the event; rebuilding applies the whole log again, in the same order, and
 
 import json
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["PENDING", "Change", "Event", "change_of", "dumped"]
+__all__ = ["FAILED", "PENDING", "REFUNDED", "TOLD", "Change", "Event", "change_of", "dumped", "now", "stamp"]
 
 PENDING, TOLD, FAILED, REFUNDED = "pending", "told", "failed", "refunded"
 
@@ -82,3 +83,13 @@ def change_of(kind: str, payload: dict[str, Any]) -> Change:
 def dumped(payload: dict[str, Any]) -> str:
     """As the log keeps it: numbers are read back bit for bit."""
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def now() -> datetime:
+    """The time, UTC."""
+    return datetime.now(UTC)
+
+
+def stamp(at: datetime) -> str:
+    """A time as the store keeps it: text that sorts as times do."""
+    return at.isoformat(timespec="microseconds")

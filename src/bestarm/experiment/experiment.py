@@ -15,19 +15,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bestarm.errors import InputError, ToldTwiceWarning
-from bestarm.experiment.events import FAILED, PENDING, REFUNDED, TOLD, Event
+from bestarm.experiment.events import FAILED, PENDING, REFUNDED, TOLD, Event, now, stamp
 from bestarm.experiment.player import Player
 from bestarm.experiment.recommendation import Recommendation, recommended
 from bestarm.experiment.settings import Settings, checked_budget
-from bestarm.experiment.store import Store, Transaction, now, stamp
 from bestarm.policies.contract import Policy
 from bestarm.validation import Array, non_negative, real_array, shown
+
+if TYPE_CHECKING:
+    from bestarm.experiment.store import Store, Transaction
 
 __all__ = ["ArmStatus", "Experiment", "Status", "Trial"]
 
@@ -87,7 +89,7 @@ class Status:
 class Experiment:
     """Made by `Experiment.create` or `Experiment.open`."""
 
-    def __init__(self, store: Store, name: str, settings: Settings, url: str | Path) -> None:
+    def __init__(self, store: "Store", name: str, settings: Settings, url: str | Path) -> None:
         self._store, self.name, self.settings, self._url = store, name, settings, url
         self._player: Player | None = None
 
@@ -126,6 +128,8 @@ class Experiment:
         load_if_exists
             Open an experiment of that name if it is there, with the same arms, budget and policy.
         """
+        from bestarm.experiment.store import Store  # databases are for those who keep experiments
+
         label = _checked_name(name)
         settings = Settings.of(model, budget, prior, pool, policy, direction, costs, seed, lease, yes_no)
         opened = Store(store)
@@ -148,6 +152,8 @@ class Experiment:
     @classmethod
     def open(cls, store: str | Path, name: str) -> "Experiment":
         """An experiment that was created before, by anybody."""
+        from bestarm.experiment.store import Store
+
         opened = Store(store, must_exist=True)
         with opened.reading(_checked_name(name)) as t:
             first = t.events(most=1)
@@ -184,7 +190,7 @@ class Experiment:
             raise
         return trials
 
-    def _next_arm(self, t: Transaction) -> int | None:
+    def _next_arm(self, t: "Transaction") -> int | None:
         """The arm to evaluate next; None where the budget is spent, or the policy wants to see more first."""
         settings = self.settings
         room = t.counters.budget - t.counters.spent
@@ -200,7 +206,7 @@ class Experiment:
             player.follow([t.append("planned", {"trial": trial, "room": room, "counts": wanted, "own": own})])
         return player.queue[-1]
 
-    def _hand_out(self, t: Transaction, arm: int, worker: str) -> Trial:
+    def _hand_out(self, t: "Transaction", arm: int, worker: str) -> Trial:
         player = self._caught_up(t)
         item: int | None = None
         if self.settings.pool is not None:
@@ -211,7 +217,7 @@ class Experiment:
         player.follow([t.append("asked", payload | {"until": self._until(), "worker": worker})])
         return self._trial(number, arm, item)
 
-    def _caught_up(self, t: Transaction) -> Player:
+    def _caught_up(self, t: "Transaction") -> Player:
         if self._player is None:
             self._player = _player_of(self.settings)
         if self._player.seq < t.counters.seq:
@@ -338,7 +344,7 @@ class Experiment:
             t.append("extended", {"by": more})
             return t.counters.budget
 
-    def _row(self, t: Transaction, number: int) -> Any:
+    def _row(self, t: "Transaction", number: int) -> Any:
         row = t.trial(number) if number < 2**31 else None
         if row is None:
             raise InputError(f"trial is {number}; expected one that was asked for: 1 to {t.counters.trials}")
@@ -444,7 +450,7 @@ class Experiment:
             arms,
         )
 
-    def _state(self, t: Transaction) -> str:
+    def _state(self, t: "Transaction") -> str:
         if t.expired(1):
             return "open"
         waits = any(state == PENDING for _, state in t.numbers())

@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +37,10 @@ from sqlalchemy.exc import IntegrityError, NoSuchModuleError, SQLAlchemyError
 from bestarm.errors import InputError, StoreError
 from bestarm.experiment import migrations
 from bestarm.experiment.address import parsed, reason, shown_url
-from bestarm.experiment.events import PENDING, Change, Event, change_of, dumped
+from bestarm.experiment.events import PENDING, Change, Event, change_of, dumped, now, stamp
 from bestarm.validation import Array, shown
 
-__all__ = ["Counters", "Store", "Transaction", "now", "stamp"]
+__all__ = ["Counters", "Store", "Transaction"]
 
 _PATIENCE = 60.0  # seconds to wait for a lock
 
@@ -95,16 +94,6 @@ TRIALS = Table(  # derived
     Index("trials_by_state", "experiment", "state", "until"),
 )
 VERSION = Table("bestarm", METADATA, Column("schema", Integer, primary_key=True))
-
-
-def now() -> datetime:
-    """The time, UTC."""
-    return datetime.now(UTC)
-
-
-def stamp(at: datetime) -> str:
-    """A time as the store keeps it: text that sorts as times do."""
-    return at.isoformat(timespec="microseconds")
 
 
 @dataclass(frozen=True)
