@@ -1,9 +1,9 @@
-"""What can go wrong: one root for errors, one warning.
+"""What can go wrong: one root for errors, one for warnings.
 
 A bad input is refused where it enters, in one sentence: which argument, what came, what was expected.
 """
 
-__all__ = ["BestarmError", "InputError", "PrecisionWarning", "StoreError", "ToldTwiceWarning"]
+__all__ = ["BestarmError", "BestarmWarning", "InputError", "PrecisionWarning", "StoreError", "ToldTwiceWarning"]
 
 
 class BestarmError(Exception):
@@ -18,9 +18,13 @@ class StoreError(BestarmError):
     """A store that cannot be read or written just now; nothing of the step is stored, and it may be tried again."""
 
 
-class ToldTwiceWarning(UserWarning):
+class BestarmWarning(UserWarning):
+    """The root of every warning that this package gives."""
+
+
+class ToldTwiceWarning(BestarmWarning):
     """A trial was told again; what was told first stands."""
 
 
-class PrecisionWarning(UserWarning):
+class PrecisionWarning(BestarmWarning):
     """A result that double precision cannot give to the accuracy promised in the docs."""

@@ -2,18 +2,27 @@
 
 import io
 import sys
+import warnings
 
 import click
 
 import bestarm
 from bestarm.cli.commands.analyze import analyze
+from bestarm.cli.commands.ask import ask
 from bestarm.cli.commands.budget import budget
+from bestarm.cli.commands.create import create
 from bestarm.cli.commands.demo import demo
+from bestarm.cli.commands.export import export
+from bestarm.cli.commands.extend import extend
 from bestarm.cli.commands.learn import learn
 from bestarm.cli.commands.paper import paper
 from bestarm.cli.commands.plan import plan
+from bestarm.cli.commands.recommend import recommend
+from bestarm.cli.commands.run import run
 from bestarm.cli.commands.simulate import simulate
-from bestarm.errors import BestarmError
+from bestarm.cli.commands.status import status
+from bestarm.cli.commands.tell import tell
+from bestarm.errors import BestarmError, BestarmWarning
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,7 +31,24 @@ def cli() -> None:
     """Choose the best of K options with a fixed number of noisy evaluations."""
 
 
-for command in (demo, plan, budget, simulate, learn, analyze, paper):
+_COMMANDS = (
+    demo,
+    plan,
+    budget,
+    simulate,
+    learn,
+    analyze,
+    create,
+    run,
+    ask,
+    tell,
+    recommend,
+    status,
+    extend,
+    export,
+    paper,
+)
+for command in _COMMANDS:
     cli.add_command(command)
 
 
@@ -31,6 +57,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an old terminal shows a question mark for what it cannot write
+    warnings.simplefilter("always", BestarmWarning)
+    warnings.showwarning = lambda message, *_: click.echo(f"bestarm: {message}", err=True)
     try:
         cli(prog_name="bestarm")
     except (BestarmError, OSError) as error:

@@ -3,12 +3,28 @@
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
-__all__ = ["formatted", "reading", "results_options", "table_text"]
+from bestarm.errors import InputError
+from bestarm.validation import shown
+
+__all__ = [
+    "as_json",
+    "experiment_options",
+    "form_option",
+    "formatted",
+    "numbers",
+    "reading",
+    "results_options",
+    "settings_options",
+    "store_option",
+    "table_text",
+]
 
 
 def results_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,6 +59,88 @@ def reading(options: dict[str, Any]) -> dict[str, Any]:
         "encoding": options["encoding"],
         "table": options["table_name"],
     }
+
+
+def store_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where experiments are kept."""
+    return click.option(
+        "--store",
+        envvar="BESTARM_STORE",
+        default="sqlite:///bestarm.db",
+        show_default="$BESTARM_STORE or sqlite:///bestarm.db",
+        help="Where experiments are kept: a file, or postgresql://…",
+    )(command)
+
+
+def form_option(*forms: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """How to print; the first is the default."""
+    return click.option("--format", "form", type=click.Choice(forms), default=forms[0], show_default=True)
+
+
+def settings_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What an experiment is made of, besides its arms and its budget."""
+    options = [
+        click.option("--policy", default="rolling", show_default=True, help="How to spend: see docs/policies.md."),
+        click.option("--yes-no", is_flag=True, help="Values are 0 or 1 (with a list of arms)."),
+        click.option("--minimize", is_flag=True, help="Smaller is better (with a list of arms)."),
+        click.option("--costs", default=None, help="Price of one evaluation of each arm, separated by commas."),
+        click.option("--pool", default=None, help="Items to evaluate on: a file, one a line, or their number."),
+        click.option("--lease", type=float, default=3600.0, show_default=True, help="Seconds a trial is held for."),
+        click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all random choices."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def experiment_options(arms: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Those as `Experiment.create` takes them; arms: a file of arms, or a model file (.yaml, .yml, .json)."""
+    from bestarm.experiment.arms import read_arms
+    from bestarm.models.files import load
+
+    model: Any
+    if Path(arms).suffix.lower() in (".yaml", ".yml", ".json"):
+        model = load(arms)
+        if options["minimize"] or options["yes_no"]:
+            raise InputError("--minimize and --yes-no are for a list of arms; a model file says so itself")
+    else:
+        model = read_arms(arms)
+    pool: Any = options["pool"]
+    if pool is not None:
+        pool = int(pool) if pool.isascii() and pool.isdigit() and len(pool) < 10 else list(read_arms(pool))
+    return {
+        "model": model,
+        "policy": options["policy"],
+        "costs": numbers(options["costs"], "--costs"),
+        "pool": pool,
+        "lease": options["lease"],
+        "seed": options["seed"],
+        "yes_no": options["yes_no"],
+        "direction": "minimize" if options["minimize"] else None,
+    }
+
+
+def numbers(text: str | None, name: str) -> list[float] | None:
+    """Numbers separated by commas."""
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"{name} is {shown(text)}; expected numbers separated by commas, one for each arm") from None
+
+
+def as_json(document: dict[str, Any]) -> str:
+    """One JSON object with the version of its form; numbers that JSON cannot hold are null."""
+    return json.dumps({"version": 1, **_finite(document)}, ensure_ascii=False, indent=1)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def formatted(form: str, rows: Sequence[dict[str, Any]], about: dict[str, Any]) -> str:

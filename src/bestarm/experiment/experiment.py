@@ -481,13 +481,15 @@ class Experiment:
         retries: int = 0,
         catch: type[BaseException] | tuple[type[BaseException], ...] = (),
         max_failures: int = 10,
-        on_change: Callable[[], None] | None = None,
+        on_change: Callable[[Trial, Any], None] | None = None,
     ) -> Recommendation:
         """Evaluate until the budget is spent, or the chance of being wrong is below stop_at; return the recommendation.
 
         function: gives the value of a trial (a number, or a list of numbers). jobs: how many at once, in threads.
         retries: how often an evaluation that raises is tried again. catch: errors after which a trial counts as failed
         and the run goes on; others end it, with the trial given back. max_failures: in a row, after which it ends.
+        on_change: called with a trial and its value, or the error it failed with.
+
         Cut short, by Ctrl-C or worse, the same call goes on.
         """
         from bestarm.experiment.run import run

@@ -31,9 +31,9 @@ def run(
     retries: int = 0,
     catch: type[BaseException] | tuple[type[BaseException], ...] = (),
     max_failures: int = 10,
-    on_change: Callable[[], None] | None = None,
+    on_change: Callable[["Trial", Any], None] | None = None,
 ) -> None:
-    """As `Experiment.run` says; on_change: called whenever trials were handed out or told."""
+    """As `Experiment.run` says; on_change: called with a trial and its value, or the error it failed with."""
     _check(function, jobs, stop_at, retries, max_failures)
     caught = catch if isinstance(catch, tuple) else (catch,)
     experiment.release_dead()
@@ -47,7 +47,6 @@ def run(
                 while not stopping and len(running) < jobs and (asked := experiment.ask(jobs - len(running))):
                     for trial in asked:
                         running[pool.submit(_tried, function, trial, retries)] = trial
-                    _call(on_change)
                 if not running:
                     if stopping or not _others_matter(experiment):
                         return
@@ -64,11 +63,12 @@ def run(
                         failures += 1
                     else:
                         raise error
-                    del running[future]
+                    trial = running.pop(future)
+                    if on_change is not None:
+                        on_change(trial, error or getattr(future.result(), "value", future.result()))
                     if failures >= max_failures:
                         raise TooManyFailures(f"{failures} evaluations in a row failed, the last one: {error}")
                 if done:
-                    _call(on_change)
                     stopping = stopping or _sure(experiment, stop_at)
                 elif time.monotonic() - renewed > experiment.settings.lease / 3:
                     renewed = time.monotonic()
@@ -117,11 +117,6 @@ def _tell(experiment: "Experiment", trial: "Trial", result: Any) -> None:
         experiment.tell(trial, values=value, output=output)
     else:
         experiment.tell(trial, value, output=output)
-
-
-def _call(on_change: Callable[[], None] | None) -> None:
-    if on_change is not None:
-        on_change()
 
 
 def _check(function: Any, jobs: Any, stop_at: Any, retries: Any, max_failures: Any) -> None:

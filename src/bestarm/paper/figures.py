@@ -380,7 +380,7 @@ FIGURES: dict[str, Recipe] = {
     "fig-priors": Recipe(
         "Right, misspecified and online-learned priors",
         "Figure 2, second row",
-        "Three curves each: the learned prior lies between the right and the wrong one and approaches the right one",
+        "Curves of the error of each allocation under the right, a misspecified and an online-learned prior",
         _priors,
     ),
     "fig-structure": Recipe(
@@ -392,7 +392,7 @@ FIGURES: dict[str, Recipe] = {
     "fig-weights": Recipe(
         "Optimised and warm-up weights",
         "Appendix, differences of weights",
-        "Bars of the share of three arms under the optimised plan and under a Thompson warm-up: on average alike",
+        "Bars of the share of three arms under the optimised plan and under a Thompson warm-up",
         _weights,
     ),
     "fig-misspecified-means": Recipe(
@@ -426,13 +426,13 @@ FIGURES: dict[str, Recipe] = {
     ),
     "fig-beyond-independent": Recipe("Beyond: independent arms", "not in the paper", _CURVES, _beyond("independent")),
     "fig-beyond-linear": Recipe("Beyond: linear bandits", "not in the paper", _CURVES, _beyond("linear")),
+    "fig-beyond-hierarchical": Recipe(
+        "Beyond: hierarchical bandits", "not in the paper", _CURVES, _beyond("hierarchical")
+    ),
     "fig-budget-ratio": Recipe(
         "The share of the budget that rolling needs",
         "not in the paper",
-        "The ratio falls from about two thirds to under a half for independent arms, lower for hierarchical ones",
+        "Curves of the share n′/n of the budget with which rolling errs as little as the paper's best variant with n",
         _budget_ratio,
-    ),
-    "fig-beyond-hierarchical": Recipe(
-        "Beyond: hierarchical bandits", "not in the paper", _CURVES, _beyond("hierarchical")
     ),
 }

@@ -19,6 +19,9 @@ ORDER = (
     "tie", "anchored", "rolling", "bayesgap", "gse", "heuristic", "bound", "joint-ts-tci",
     "joint-ttts", "joint-t3c", "joint-ts", "ts", "ttts", "t3c", "warmup-ttts", "warmup-t3c", "warmup-ts-tci",
     "gse-greedy", "elim:uniform", "elim:bound-mix", "elim:g", "elim:tie", "elim:heuristic", "elim:anchored",
+    # and of what figures compare besides policies
+    "right prior", "random", "misspecified", "learned online", "hierarchical", "marginal",
+    "α = 0", "α = 0.1", "α = 0.25", "α = 0.3", "α = 0.5", "α = 0.75", "α = 1", "1 K", "2 K", "3 K",
 )  # fmt: skip
 
 
@@ -58,7 +61,7 @@ def draw(figure: Figure, folder: Path) -> list[Path]:
             [handles[text] for text in known],
             known,
             loc="outside lower center",
-            ncols=min(len(known), 6),
+            ncols=max(1, min(len(known), int(canvas.get_figwidth() / (0.55 + 0.08 * max(map(len, known)))))),
             frameon=False,
         )
         canvas.suptitle(figure.title)

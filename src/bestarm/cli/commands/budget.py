@@ -4,8 +4,7 @@ from typing import Any
 
 import click
 
-from bestarm.cli.commands.plan import prices
-from bestarm.cli.options import formatted, table_text
+from bestarm.cli.options import formatted, numbers, table_text
 from bestarm.design.budget import budget_for
 from bestarm.design.plans import METHODS
 from bestarm.models.files import load
@@ -20,7 +19,7 @@ from bestarm.models.files import load
 def budget(prior: str, error: float, costs: str | None, method: Any, form: str) -> None:
     """The smallest budget whose plan is wrong with probability at most --error, for the model file PRIOR."""
     model = load(prior)
-    made = budget_for(model, error, method, prices(costs))
+    made = budget_for(model, error, method, numbers(costs, "--costs"))
     rows = [{"arm": name, "evaluations": int(n)} for name, n in zip(model.names, made.counts, strict=True)]
     if form != "table":
         found = made.evaluation.error

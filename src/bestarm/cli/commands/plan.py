@@ -3,9 +3,8 @@
 from typing import Any
 
 import click
-import numpy as np
 
-from bestarm.cli.options import formatted, table_text
+from bestarm.cli.options import formatted, numbers, table_text
 from bestarm.design.plans import METHODS, Plan
 from bestarm.design.plans import plan as make_plan
 from bestarm.errors import InputError
@@ -21,7 +20,7 @@ from bestarm.models.files import load
 @click.option("--format", "form", type=click.Choice(["table", "json", "csv"]), default="table", show_default=True)
 def plan(prior: str, budget: float, costs: str | None, method: Any, compare: bool, form: str) -> None:
     """Split a budget over the arms of the model file PRIOR, before the first evaluation."""
-    model, price = load(prior), prices(costs)
+    model, price = load(prior), numbers(costs, "--costs")
     made = make_plan(model, budget, method, price)
     if compare:
         _compare(model, budget, price, made, form)
@@ -48,7 +47,7 @@ def plan(prior: str, budget: float, costs: str | None, method: Any, compare: boo
     click.echo(f"Choosing wrongly is expected to cost {made.evaluation.regret} on average.")
 
 
-def _compare(model: Any, budget: float, price: np.ndarray | None, chosen: Plan, form: str) -> None:
+def _compare(model: Any, budget: float, price: list[float] | None, chosen: Plan, form: str) -> None:
     rows: list[dict[str, Any]] = []
     for name in METHODS:
         try:
@@ -66,13 +65,3 @@ def _compare(model: Any, budget: float, price: np.ndarray | None, chosen: Plan, 
         for r in rows
     ]
     click.echo(table_text(shown))
-
-
-def prices(costs: str | None) -> np.ndarray | None:
-    """Numbers separated by commas."""
-    if costs is None:
-        return None
-    try:
-        return np.array([float(part) for part in costs.split(",")])
-    except ValueError:
-        raise InputError(f"--costs is {costs!r}; expected numbers separated by commas, one for each arm") from None
