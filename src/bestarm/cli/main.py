@@ -18,6 +18,7 @@ from bestarm.cli.commands.learn import learn
 from bestarm.cli.commands.paper import paper
 from bestarm.cli.commands.plan import plan
 from bestarm.cli.commands.recommend import recommend
+from bestarm.cli.commands.report import report
 from bestarm.cli.commands.run import run
 from bestarm.cli.commands.simulate import simulate
 from bestarm.cli.commands.status import status
@@ -46,6 +47,7 @@ _COMMANDS = (
     status,
     extend,
     export,
+    report,
     paper,
 )
 for command in _COMMANDS:

@@ -469,6 +469,14 @@ class Experiment:
         with self._store.reading(self.name) as t:
             return t.events()
 
+    def report(self, path: str | Path, margin: float = 0.0) -> None:
+        """Write one HTML file: the decision in words, allocation, intervals, and how the chances moved."""
+        from bestarm.experiment.story import story_of
+        from bestarm.report.page import report_page
+
+        slack = float(non_negative(margin, "margin", ndim=0))
+        Path(path).write_text(report_page(story_of(self, slack)), encoding="utf-8")
+
     def rebuild(self) -> bool:
         """Derive all sums from the log again; True where that changed nothing."""
         return self._store.rebuild(self.name)

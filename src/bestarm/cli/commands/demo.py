@@ -1,56 +1,88 @@
-"""`bestarm demo`: the whole idea on one screen."""
+"""`bestarm demo`: the whole of it on one screen, from a history to a decision and its report."""
+
+import csv
+import tempfile
+from pathlib import Path
 
 import click
 import numpy as np
 
 from bestarm.design.plans import Plan, plan
-from bestarm.models.gaussian import Gaussian
+from bestarm.errors import InputError
+from bestarm.learning.learn import learn
 
-_ARMS = {  # name: what past experiments suggest about its score (mean, sd)
-    "short prompt": (0.50, 0.10),
-    "long prompt": (0.55, 0.20),
-    "with examples": (0.60, 0.30),
-    "step by step": (0.65, 0.30),
-    "ask twice": (0.40, 0.40),
-}
-_NOISE = 1.0
-_WIDTH = 20
+_NAMES = ("short prompt", "long prompt", "with examples", "step by step", "ask twice", "with a role")
+_CENTRE, _SPREAD, _NOISE = 0.5, 0.25, 1.0  # of the prompts' scores, and of one evaluation
+_PAST = (8, 5, 4, 3, 2, 2)  # evaluations in the history
+_WIDTH = 18
 
 
 @click.command()
-@click.option("--budget", default=200, show_default=True, type=click.IntRange(0, 10**9), help="Evaluations to spend.")
+@click.option("--budget", default=200, show_default=True, type=click.IntRange(1, 5000), help="Evaluations to spend.")
 @click.option("--seed", default=9, show_default=True, type=click.IntRange(0), help="Which simulated world.")
-def demo(budget: int, seed: int) -> None:
-    """Five options, a prior, a budget and a simulated world: plan, spend, learn, decide."""
-    mean, sd = np.array(list(_ARMS.values())).T
-    prior = Gaussian.independent(mean, sd, noise=_NOISE, names=list(_ARMS))
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), default=None, help="Folder; a new one otherwise."
+)
+def demo(budget: int, seed: int, out: Path | None) -> None:
+    """Six prompts, a history, a budget and a simulated world: learn a prior, plan, spend, decide, report."""
+    from bestarm.experiment.experiment import Experiment
+
+    folder = Path(tempfile.mkdtemp(prefix="bestarm-demo-")) if out is None else out
+    folder.mkdir(parents=True, exist_ok=True)
+    store = folder / "demo.db"
+    if store.exists():
+        raise InputError(f"out is {str(folder)!r}, which has a demo already; expected another folder")
     rng = np.random.default_rng(seed)
-    truth = prior.sample(rng=rng)
+    truth = dict(zip(_NAMES, _CENTRE + _SPREAD * rng.standard_normal(len(_NAMES)), strict=True))
+    history = folder / "history.csv"
+    _write(history, truth, rng)
 
-    made, even = plan(prior, budget), plan(prior, budget, "uniform")
-    counts = made.counts
-    noise = rng.standard_normal(prior.num_arms) * _NOISE * np.sqrt(counts)
-    posterior = prior.condition(counts, counts * truth + noise)
-    chance = np.asarray(posterior.prob_best().value)
-
-    click.echo(f"Five prompts, a budget of {budget} evaluations, and a score that is noisy: one evaluation is off by")
-    click.echo(f"about {_NOISE:g}, while the prompts differ by tenths. What past experiments suggest is the prior.\n")
-    click.echo("Before the first one, the plan: prompts that may be best and are least known get the most.")
-    click.echo(f"It picks the wrong prompt with probability {_percent(made)}; an even split with {_percent(even)}.\n")
-    click.echo(f"{'prompt':<15}{'prior':>13}{'evaluations':>13}{'posterior':>15}   {'chance to be best'}")
-    for k, name in enumerate(prior.names):
-        bar = "█" * round(_WIDTH * chance[k])
-        before, after = f"{mean[k]:.2f} ± {sd[k]:.2f}", f"{posterior.mean[k]:.2f} ± {np.sqrt(posterior.var[k]):.2f}"
-        click.echo(f"{name:<15}{before:>13}{counts[k]:>13}{after:>15}   {chance[k]:>4.0%} {bar}".rstrip())
-    pick = int(posterior.best)
-    best = int(np.argmax(truth))
-    regret = float(np.asarray(posterior.expected_regret().value)[pick])
     click.echo(
-        f"\nDecision: {prior.names[pick]!r}. The chance that another prompt is better is {1 - chance[pick]:.0%};"
+        f"Six prompts and a score that is noisy: one evaluation is off by about {_NOISE:g}, while the prompts differ by"
     )
-    click.echo(f"choosing it is expected to cost {regret:.2f} against always knowing the best.")
-    verdict = "the decision is right" if pick == best else f"the decision costs {truth[best] - truth[pick]:.2f}"
-    click.echo(f"In this simulated world the best prompt is {prior.names[best]!r}: {verdict}.")
+    click.echo(f"tenths. The history, {sum(_PAST)} old evaluations, makes a prior (bestarm learn).\n")
+    prior = learn(history, noise=_NOISE).model
+    made, even = plan(prior, budget), plan(prior, budget, "uniform")
+    click.echo(
+        f"{budget} evaluations to spend. Planned beforehand (bestarm plan), the decision is wrong with probability"
+    )
+    click.echo(
+        f"{_percent(made)}; with an even split {_percent(even)}. Now they are spent one by one, looking at the results"
+    )
+    click.echo("on the way (policy rolling; bestarm run does this with a program of yours).\n")
+
+    experiment = Experiment.create(store, "demo", prior, budget, seed=seed)
+    while trials := experiment.ask():
+        for trial in trials:
+            experiment.tell(trial, truth[trial.name] + _NOISE * rng.standard_normal())
+
+    found, status, posterior = experiment.recommend(), experiment.status(), experiment.posterior()
+    chance = np.asarray(posterior.prob_best().value)
+    click.echo(f"{'prompt':<15}{'prior':>14}{'evaluations':>13}{'posterior':>15}   chance to be best")
+    for k, arm in enumerate(status.arms):
+        bar = "█" * round(_WIDTH * chance[k])
+        before = f"{prior.mean[k]:.2f} ± {np.sqrt(prior.var[k]):.2f}"
+        after = f"{posterior.mean[k]:.2f} ± {np.sqrt(posterior.var[k]):.2f}"
+        click.echo(f"{arm.name:<15}{before:>14}{arm.evaluations:>13}{after:>15}   {chance[k]:>4.0%} {bar}".rstrip())
+    best = max(truth, key=lambda name: truth[name])
+    verdict = (
+        "the decision is right" if best == found.name else f"the decision costs {truth[best] - truth[found.name]:.2f}"
+    )
+    click.echo("\n" + click.wrap_text(found.text, 100) + "\n")
+    click.echo(f"In this simulated world the best prompt is {best!r}: {verdict}.")
+    report = folder / "report.html"
+    experiment.report(report)
+    click.echo(f"The report: {report}")
+
+
+def _write(path: Path, truth: dict[str, float], rng: np.random.Generator) -> None:
+    """A few old evaluations of each prompt, as people keep them."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["arm", "reward"])
+        for name, number in zip(truth, _PAST, strict=True):
+            for value in truth[name] + _NOISE * rng.standard_normal(number):
+                writer.writerow([name, f"{value:.4f}"])
 
 
 def _percent(made: Plan) -> str:
