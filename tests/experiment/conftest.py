@@ -1,8 +1,5 @@
 """Stores of both kinds, empty for each test."""
 
-import os
-import tempfile
-
 import pytest
 import sqlalchemy
 
@@ -16,7 +13,9 @@ def server():
         if address is None:
             yield None, None
             return
-        engine = sqlalchemy.create_engine(sqlalchemy.make_url(address).set(drivername="postgresql+psycopg"))
+        engine = sqlalchemy.create_engine(
+            sqlalchemy.make_url(address).set(drivername="postgresql+psycopg"), pool_pre_ping=True
+        )
         yield address, engine
         engine.dispose()
 
@@ -24,13 +23,6 @@ def server():
 @pytest.fixture
 def sqlite(tmp_path):
     return f"sqlite:///{tmp_path / 'experiments.db'}"
-
-
-@pytest.fixture
-def quick():
-    """A folder in memory, where there is one: for what is computed, not for what survives."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
-        yield folder
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -1,6 +1,7 @@
 """The entry point: the list of commands, and the one place where errors become sentences."""
 
 import io
+import re
 import sys
 import warnings
 
@@ -26,7 +27,14 @@ from bestarm.cli.commands.tell import tell
 from bestarm.errors import BestarmError, BestarmWarning
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _InOrder(click.Group):
+    """Commands in the order in which people need them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(bestarm.__version__, prog_name="bestarm")
 def cli() -> None:
     """Choose the best of K options with a fixed number of noisy evaluations."""
@@ -62,7 +70,23 @@ def main() -> None:
     warnings.simplefilter("always", BestarmWarning)
     warnings.showwarning = lambda message, *_: click.echo(f"bestarm: {message}", err=True)
     try:
-        cli(prog_name="bestarm")
-    except (BestarmError, OSError) as error:
-        click.echo(f"bestarm: {error}", err=True)
+        sys.exit(cli(prog_name="bestarm", standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
         sys.exit(2)
+    except click.ClickException as error:
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            click.echo(error.ctx.get_usage(), err=True)
+        click.echo(f"bestarm: {without_secrets(error.format_message())}", err=True)
+        sys.exit(2)
+    except (BestarmError, OSError) as error:
+        click.echo(f"bestarm: {without_secrets(str(error))}", err=True)
+        sys.exit(2)
+    except click.exceptions.Abort:
+        sys.exit(130)
+
+
+def without_secrets(text: str) -> str:
+    """Addresses without their passwords, wherever somebody put one."""
+    hidden = re.sub(r"(\w+://[^\s:/@]*):[^\s@]*@", r"\1:***@", text)
+    return re.sub(r"(password=)[^\s&']*", r"\1***", hidden)

@@ -4,6 +4,7 @@ The command line is split once, as a shell would, and run without one; placehold
 that no arm's name can become part of the command. shell=True hands the line to a shell, with quoted values.
 """
 
+import io
 import json
 import os
 import re
@@ -22,7 +23,7 @@ from bestarm.validation import shown
 __all__ = ["Command", "CommandError", "Measured"]
 
 _PLACEHOLDERS = ("arm", "index", "trial", "seed", "item")
-_KEPT = 1 << 16  # characters of output looked at
+_KEPT = 1 << 16  # bytes of output looked at
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?!\w|\.\d)|(?:inf(?:inity)?|nan)\b)", re.IGNORECASE
 )
@@ -78,7 +79,7 @@ class Command:
         if self._regex is not None and self._regex.groups < 1:
             raise InputError(f"metric_regex is {shown(metric_regex)}; expected a group (…) around the number")
         self._shell, self._timeout, self._key = shell, timeout, metric_json
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: set[subprocess.Popen[bytes]] = set()
         self._ended = False
 
     def __call__(self, trial: Trial) -> Measured:
@@ -116,9 +117,6 @@ class Command:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
                 start_new_session=os.name == "posix",
             )
         except FileNotFoundError:
@@ -128,7 +126,7 @@ class Command:
             raise InputError(f"command starts {shown(words[0])}, which cannot be started: {reason}") from None
         self._running.add(process)
         try:
-            ends: list[deque[str]] = [deque(), deque()]
+            ends: list[deque[bytes]] = [deque(), deque()]
             readers = [
                 _aside(_keep_end, pipe, end) for pipe, end in zip((process.stdout, process.stderr), ends, strict=True)
             ]
@@ -142,7 +140,7 @@ class Command:
                 reader.join(1.0)
         finally:
             self._running.discard(process)
-        out, err = ("".join(list(end))[-_KEPT:] for end in ends)
+        out, err = (b"".join(list(end))[-_KEPT:].decode("utf-8", "replace") for end in ends)
         return code, out, err
 
     def _value(self, out: str) -> float:
@@ -175,26 +173,26 @@ def _aside(function: Any, *args: Any) -> threading.Thread:
     return thread
 
 
-def _keep_end(pipe: IO[str], end: deque[str]) -> None:
-    """Read all there is, keep what fits."""
+def _keep_end(pipe: io.BufferedReader, end: deque[bytes]) -> None:
+    """Read all there is, as it comes; keep what fits."""
     kept = 0
     with pipe:
-        while chunk := pipe.read(8192):
+        while chunk := pipe.read1(8192):
             end.append(chunk)
             kept += len(chunk)
             while kept - len(end[0]) >= _KEPT:
                 kept -= len(end.popleft())
 
 
-def _write(pipe: IO[str], text: str) -> None:
+def _write(pipe: IO[bytes], text: str) -> None:
     try:
         with pipe:
-            pipe.write(text)
-    except (BrokenPipeError, OSError, ValueError):
+            pipe.write(text.encode("utf-8", "replace"))
+    except (OSError, ValueError):
         pass  # a program need not read what it is given
 
 
-def _end(process: "subprocess.Popen[str]") -> None:
+def _end(process: "subprocess.Popen[bytes]") -> None:
     """End a program and everything that it started: first kindly, then surely."""
     import psutil
 

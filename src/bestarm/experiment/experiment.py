@@ -317,6 +317,8 @@ class Experiment:
         n: int | None = None,
     ) -> None:
         """History: evaluations made elsewhere. They count as evidence and never spend."""
+        if not isinstance(arm, str | int | np.integer):
+            raise InputError(f"arm is {shown(arm)}; expected the name of an arm, or its index")
         index = int(self.settings.model.arms.index(arm, "arm"))
         said, count, total, squares = self._observed(value, values, mean, sem, n)
         with self._store.transaction(self.name) as t:

@@ -7,9 +7,10 @@ changes; what is committed is on the disk (SQLite: write-ahead log with synchron
 
 import json
 import os
+import sqlite3
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ class Store:
         self._url = parsed(url)
         self.address = shown_url(url)
         path = Path(self._url.database or "")
-        if self._url.drivername == "sqlite" and must_exist and not path.exists():
+        if self._url.drivername == "sqlite" and must_exist and not os.path.exists(path):
             raise InputError(f"store is {shown(str(path))}; there is no such file: create an experiment first")
         self._pid = os.getpid()
         self._engine = self._connected()
@@ -329,7 +330,8 @@ def _open_sqlite(connection: Any, _: Any) -> None:
     """Durable when committed, many readers beside one writer; transactions are begun below, not by the driver."""
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode = WAL")
+    with suppress(sqlite3.OperationalError):  # a file that may only be read stays as it is
+        cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.close()
 

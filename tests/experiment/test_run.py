@@ -1,0 +1,150 @@
+"""`Experiment.run`: evaluates until the budget is spent, stops when sure, and goes on where it was cut short."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import bestarm as ba
+from bestarm.experiment.run import TooManyFailures
+
+PRIOR = ba.Gaussian.independent([0, 0, 0], 1.0, noise=0.3, names=["a", "b", "c"])
+
+
+@pytest.fixture
+def experiment(quick):
+    return ba.Experiment.create(f"{quick}/e.db", "e", PRIOR, budget=24)
+
+
+def score(trial):
+    return [0.0, 0.5, 2.0][trial.arm] + 0.3 * np.random.default_rng(trial.seed).standard_normal()
+
+
+@pytest.mark.parametrize("jobs", [1, 4])
+def test_it_spends_the_budget_and_recommends(experiment, jobs):
+    found = experiment.run(score, jobs=jobs)
+    assert (found.name, experiment.status().state, experiment.status().told) == ("c", "spent", 24)
+    assert experiment.run(score) == found
+
+
+def test_jobs_run_at_once(experiment):
+    barrier = threading.Barrier(4, timeout=20)  # broken, and so an error, unless four wait together
+
+    def together(trial):
+        barrier.wait()
+        return score(trial)
+
+    experiment.run(together, jobs=4)
+    assert experiment.status().told == 24
+
+
+def test_it_stops_when_sure(experiment):
+    experiment.run(score, stop_at=0.05)
+    status = experiment.status()
+    assert status.spent < 24
+    assert float(experiment.recommend().chance) > 0.95
+    stops = [event for event in experiment.log() if event.kind == "stopped"]
+    assert len(stops) == 1
+    assert stops[0].payload["chance"] < 0.05
+    experiment.run(score, stop_at=0.05)  # still sure: nothing more is evaluated
+    assert experiment.status().spent == status.spent
+    experiment.run(score)  # asked for all of it
+    assert experiment.status().state == "spent"
+
+
+def test_an_error_gives_the_trials_back(experiment):
+    calls = []
+
+    def breaks(trial):
+        calls.append(trial.id)
+        if len(calls) == 5:
+            raise RuntimeError("cable")
+        return score(trial)
+
+    with pytest.raises(RuntimeError, match="cable"):
+        experiment.run(breaks)
+    assert experiment.status().spent == 5
+    experiment.run(score)
+    assert experiment.status().told == 24
+    assert experiment.status().failed == 0
+
+
+def test_caught_errors_fail_the_trial(experiment):
+    def sometimes(trial):
+        if trial.id % 4 == 0:
+            raise ValueError(f"no luck with {trial.name}")
+        return score(trial)
+
+    experiment.run(sometimes, catch=ValueError)
+    assert (experiment.status().told, experiment.status().failed) == (18, 6)
+    assert any("no luck" in event.payload["message"] for event in experiment.log() if event.kind == "failed")
+
+
+def test_retries(experiment):
+    tries = {}
+
+    def second_time(trial):
+        tries[trial.id] = tries.get(trial.id, 0) + 1
+        if tries[trial.id] == 1:
+            raise ValueError("cold start")
+        return score(trial)
+
+    experiment.run(second_time, catch=ValueError, retries=1)
+    assert experiment.status().told == 24
+    assert set(tries.values()) == {2}
+
+
+def test_failures_in_a_row_end_it(experiment):
+    def never(trial):
+        raise ValueError("down")
+
+    with pytest.raises(TooManyFailures, match="3 evaluations in a row failed, the last one: down"):
+        experiment.run(never, catch=ValueError, max_failures=3)
+    assert experiment.status().spent == 3
+
+
+@pytest.mark.parametrize("bad", [None, "0.5", float("nan"), [[1.0]]])
+def test_a_value_that_is_none_ends_it_and_spends_no_further_trial(experiment, bad):
+    with pytest.raises(ba.InputError):
+        experiment.run(lambda trial: bad)
+    assert (experiment.status().spent, experiment.status().told) == (1, 0)
+    experiment.run(score)
+    assert experiment.status().told == 24
+
+
+def test_several_values_at_once(experiment):
+    experiment.run(lambda trial: [score(trial)] * 2 if experiment.status().left >= 1 else score(trial))
+    assert experiment.status().spent == 24
+    assert sum(arm.evaluations for arm in experiment.status().arms) == 24
+
+
+@pytest.mark.parametrize("policy", ["sh", "warmup-ts", "rolling"])
+def test_policies_that_wait_for_results(quick, policy):
+    experiment = ba.Experiment.create(f"{quick}/w.db", "e", PRIOR, budget=24, policy=policy)
+    experiment.run(score, jobs=5)
+    assert experiment.status().told == 24
+
+
+def test_leases_are_renewed_while_evaluations_take_long(quick):
+    import time
+
+    experiment = ba.Experiment.create(f"{quick}/l.db", "e", PRIOR, budget=1, lease=1.5)
+    other = ba.Experiment.open(f"{quick}/l.db", "e")
+
+    def slow(trial):
+        time.sleep(3.0)
+        return 1.0 if other.ask() == [] else -1.0
+
+    experiment.run(slow)
+    assert (
+        experiment.status().arms[0].mean in (1.0,)
+        or max(a.mean for a in experiment.status().arms if a.evaluations) == 1.0
+    )
+
+
+def test_trials_of_dead_processes_of_this_machine_are_handed_out_again(experiment):
+    import socket
+
+    experiment.ask(3, worker=f"{socket.gethostname()}:4194305")  # beyond any process number
+    experiment.run(score)
+    assert experiment.status().told == 24
