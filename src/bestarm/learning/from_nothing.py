@@ -104,11 +104,16 @@ class _Mixture(OverArms):
 
     def prob_best(self, rng: Any = 0) -> Estimate:
         """Chance of each arm to be the best, (…, K), from draws, with its standard error."""
-        return self._who_is_best(rng)[0]
+        return self._judged[0] if isinstance(rng, int) and rng == 0 else self._who_is_best(rng)[0]
 
     def expected_regret(self, rng: Any = 0) -> Estimate:
         """How far each arm is expected to fall short of the best one, (…, K), from draws."""
-        return self._who_is_best(rng)[1]
+        return self._judged[1] if isinstance(rng, int) and rng == 0 else self._who_is_best(rng)[1]
+
+    @cached_property
+    def _judged(self) -> tuple[Estimate, Estimate]:
+        """Both from the draws of seed 0, made once."""
+        return self._who_is_best(0)
 
     def _who_is_best(self, rng: Any) -> tuple[Estimate, Estimate]:
         random, shape = generator(rng), (*self.batch_shape, self.num_arms)
