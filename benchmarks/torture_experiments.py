@@ -32,9 +32,7 @@ def main() -> None:
             rate = torture.crowd(url, notes, PROCESSES, EVALUATIONS)
             print(f"{kind}: {PROCESSES} processes, exactly {EVALUATIONS:,} spent, {rate:.0f} a second", flush=True)
         refused = torture.malformed(folder, INPUTS)
-        print(
-            f"{INPUTS:,} malformed inputs: {refused:,} refused in a sentence, the others valid after all; nothing stored"
-        )
+        print(f"{INPUTS:,} malformed inputs: {refused:,} refused in a sentence and not stored; the others were valid")
 
 
 if __name__ == "__main__":

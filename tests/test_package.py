@@ -1,7 +1,9 @@
 """The package as a thing: what importing it costs, its version, the samples in its docs."""
 
 import importlib.metadata
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -64,3 +66,23 @@ def test_locks_name_no_index():
         for requirement in re.split(r"\n(?=\S)", text.strip()):
             assert "==" in requirement.splitlines()[0]
             assert "--hash=sha256:" in requirement
+
+
+@pytest.mark.skipif(shutil.which("awk") is None or shutil.which("sh") is None, reason="needs a POSIX shell")
+def test_the_walk_through_of_the_readme(tmp_path):
+    """The shell block of the README, as a new user would paste it: no prior at all, a command, a decision, a report."""
+    (block,) = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["sh", "-e", "-c", block],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PATH": path},
+    )
+    assert done.returncode == 0, done.stderr
+    decision, report = done.stdout.splitlines()
+    assert decision.startswith("Choose 'with examples'")
+    assert report == "report.html"
+    assert "with examples" in (tmp_path / "report.html").read_text(encoding="utf-8")

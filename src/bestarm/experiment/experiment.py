@@ -473,6 +473,7 @@ class Experiment:
 
     def report(self, path: str | Path, margin: float = 0.0) -> None:
         """Write one HTML file: the decision in words, allocation, intervals, and how the chances moved."""
+        # the one look down the layers: a user expects the report where the experiment is
         from bestarm.experiment.story import story_of
         from bestarm.report.page import report_page
 
