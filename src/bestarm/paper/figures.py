@@ -19,7 +19,7 @@ from bestarm.policies.thompson import ThompsonSampling
 from bestarm.report.curves import Curve, Figure, Panel
 from bestarm.simulation.results import Results
 
-__all__ = ["FIGURES", "OURS", "RIVALS", "Recipe", "make", "priors_results"]
+__all__ = ["FIGURES", "OURS", "RIVALS", "Recipe", "beyond_results", "make", "priors_results"]
 
 OURS = ("uniform", "bound-mix", "g", "warmup-ts")  # the paper's variants; bound-mix is its Opt
 RIVALS = {
@@ -48,9 +48,19 @@ class Recipe:
 
 def make(name: str, lab: Lab) -> Figure:
     """The numbers of one figure."""
-    recipe = FIGURES[name]
+    recipe, before = FIGURES[name], len(lab.used)
+    panels = tuple(recipe.panels(lab))
     settings = {"figure": name, **lab.settings}
-    return Figure(name, recipe.title, recipe.where, recipe.alt, tuple(recipe.panels(lab)), settings)
+    if other := sorted({_said_runs(each) for each in lab.used[before:] if each.settings["runs"] != lab.runs}):
+        settings["but"] = "; ".join(other)
+    return Figure(name, recipe.title, recipe.where, recipe.alt, panels, settings)
+
+
+def _said_runs(results: Results) -> str:
+    """Whose runs are fewer, and how many."""
+    runs, repeats = int(results.settings["runs"]), int(results.settings["repeats"])
+    times = f"{runs:,} instances, {repeats:,} runs of each" if repeats > 1 else f"{runs:,} runs"
+    return f"{', '.join(results.policies)}: {times}"
 
 
 def _main(kind: str, flavour: str, lab: Lab, what: str = "error") -> Results:
@@ -196,9 +206,8 @@ def _logistic(lab: Lab) -> list[Panel]:
     """The paper plans G-optimal designs as if the bandit were linear Gaussian."""
     rivals: Mapping[str, Any] = {name: name for name in ("uniform", "warmup-ts", "tie", "rolling")}
     rivals = {**rivals, "g": Fixed(method="g", fisher=False)}
-    few = max(2, lab.runs // 5)
     return [
-        _cell(lab, "logistic", name, model, rivals, budgets[::3], runs=few)
+        _cell(lab, "logistic", name, model, rivals, budgets)
         for name, model, budgets in logistic_settings(lab.seed, lab.readings)
     ]
 
@@ -245,7 +254,7 @@ def _per_instance(lab: Lab) -> list[Panel]:
             f"instances {name}",
             lab.prior(name),
             OURS,
-            BUDGETS[kind][::2],
+            BUDGETS[kind],
             runs=instances,
             repeats=repeats,
             outcome="realised",
@@ -274,19 +283,27 @@ def _per_instance(lab: Lab) -> list[Panel]:
     return [*first, *second]
 
 
+def beyond_results(lab: Lab, kind: str, flavour: str) -> list[Results]:
+    """What goes beyond the paper, in one of its settings; rolling apart where it has fewer runs."""
+    name = f"{kind}, {flavour}"
+    found = [lab.results(f"beyond {name}", lab.prior(name), BEYOND[kind], BUDGETS[kind])]
+    if "rolling" not in BEYOND[kind]:
+        few = min(lab.runs, lab.deep_runs)
+        found.append(lab.results(f"beyond {name}", lab.prior(name), ["rolling"], BUDGETS[kind], runs=few))
+    return found
+
+
 def _beyond(kind: str) -> Callable[[Lab], list[Panel]]:
     def panels(lab: Lab) -> list[Panel]:
-        out = []
-        for flavour in ("fixed", "random"):
-            name = f"{kind}, {flavour}"
-            model = lab.prior(name)
-            curves = lab.curves(lab.results(f"beyond {name}", model, BEYOND[kind], BUDGETS[kind]))
-            if "rolling" not in BEYOND[kind]:
-                curves += lab.curves(
-                    lab.results(f"beyond {name}", model, ["rolling"], BUDGETS[kind], runs=min(lab.runs, lab.deep_runs))
-                )
-            out.append(Panel(name, BUDGET, ERROR, tuple(curves)))
-        return out
+        return [
+            Panel(
+                f"{kind}, {flavour}",
+                BUDGET,
+                ERROR,
+                tuple(curve for found in beyond_results(lab, kind, flavour) for curve in lab.curves(found)),
+            )
+            for flavour in ("fixed", "random")
+        ]
 
     return panels
 
@@ -339,6 +356,7 @@ def _movielens(lab: Lab) -> list[Panel]:
             (*OURS, *RIVALS["movielens"]),
             BUDGETS["movielens"],
             runs=max(2, lab.runs // groups),
+            part=True,
             truth=truth,
         )
         total.setdefault("all", []).append(found)

@@ -109,9 +109,12 @@ class Lab:
         budgets: Sequence[int],
         runs: int | None = None,
         thin: bool = True,
+        part: bool = False,
         **options: Any,
     ) -> Results:
-        """A simulation, run now or found in the folder. thin: at fewer budgets, if the lab is told to."""
+        """A simulation, run now or found in the folder. thin: at fewer budgets, if the lab is told to. part: it is only
+        one of several that make a cell.
+        """
         chosen: dict[str, Any] = dict(policies) if isinstance(policies, Mapping) else {each: each for each in policies}
         amounts = self.thinned(budgets) if thin else list(budgets)
         number = self.runs if runs is None else runs
@@ -133,7 +136,8 @@ class Lab:
             progress=self.progress,
             **options,
         )
-        self.used.append(found)
+        if not part:
+            self.used.append(found)
         return found
 
     def curves(self, results: Results, what: str = "error") -> list[Curve]:
