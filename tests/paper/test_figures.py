@@ -10,10 +10,12 @@ from click.testing import CliRunner
 
 import bestarm as ba
 from bestarm.cli.main import cli
-from bestarm.paper.claims import CLAIMS, Gap, claims_page, verdict
-from bestarm.paper.figures import FIGURES, OURS, make
+from bestarm.paper.claims import CLAIMS, Gap, verdict
+from bestarm.paper.claims_page import claims_page
+from bestarm.paper.figures import FIGURES, make
 from bestarm.paper.lab import PUBLISHED, Lab
 from bestarm.paper.settings import BUDGETS, prior, settings
+from bestarm.paper.simulations import OURS
 from bestarm.report.curves import Curve, Figure, Panel, as_csv
 from bestarm.report.gallery import gallery
 from bestarm.report.plots import ORDER, draw, style
@@ -131,12 +133,34 @@ def test_verdicts():
     assert verdict([Gap("a", -1, 0.1), Gap("b", -0.5, 0.1)]) == "held"
     assert verdict([Gap("a", -1, 0.1), Gap("b", 0.5, 0.1)]) == "did not hold"
     assert verdict([Gap("a", -1, 0.1), Gap("b", 0.05, 0.1)]) == "undecided"
+    assert verdict([Gap("exact", -0.1)]) == "held"
+    assert verdict([Gap("exact", 0.1)]) == "did not hold"
+    assert verdict([]) == "not computed"
 
 
 def test_claims_page(lab):
+    """Every claim has a verdict as played here and one as published, and every difference its number."""
     page = claims_page(lab)
-    assert all(claim.statement in page for claim in CLAIMS)
-    assert len(re.findall(r"\*\*(held|did not hold|undecided)\*\*", page)) == len(CLAIMS)
+    verdicts = r"\*\*(held|did not hold|undecided|not computed)\*\*"
+    for number, claim in enumerate(CLAIMS, 1):
+        (row,) = re.findall(rf"^\| {number} \| .*$", page, re.MULTILINE)
+        assert claim.statement in row
+        assert len(re.findall(verdicts, row)) == 2
+    assert page.count("not computed") == 2, "MovieLens alone, without its data"
+    assert "standard errors apart" in page
+    gaps = CLAIMS[1].gaps(lab)
+    assert all(f"| {gap.what} | {gap} " in page for gap in gaps)
+
+
+def test_claims_are_differences_of_the_means_in_the_figures(lab):
+    """The first claim about errors, computed again from the curves that the figure draws."""
+    curves = {curve.label: curve.y.mean() for curve in make("fig-main-linear", lab).panels[0].curves}
+    ours = min(OURS, key=curves.get)
+    rival = min(set(curves) - set(OURS), key=curves.get)
+    (gap,) = (gap for gap in CLAIMS[1].gaps(lab) if gap.what.startswith("linear"))
+    assert gap.what == f"linear, random: {ours} less {rival}"
+    assert gap.value == pytest.approx(curves[ours] - curves[rival], abs=1e-6)
+    assert gap.stderr > 0
 
 
 def test_gallery_escapes_and_needs_no_network():

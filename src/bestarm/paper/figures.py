@@ -1,6 +1,6 @@
 """Every figure of the paper, and more: each a few lines of calls into the library. `FIGURES` is the list."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,31 +8,33 @@ import numpy as np
 
 from bestarm.design.plans import plan
 from bestarm.error.study import bound_comparison
-from bestarm.learning.online import unknown_means
 from bestarm.models.gaussian import Gaussian
 from bestarm.paper.lab import Lab
-from bestarm.paper.movielens import RandomUser, load_movielens
-from bestarm.paper.settings import BUDGETS, logistic_settings, sds
+from bestarm.paper.settings import logistic_settings
+from bestarm.paper.simulations import (
+    KINDS,
+    OURS,
+    PRIORS,
+    beyond_results,
+    elimination_results,
+    instance_results,
+    logistic_results,
+    main_results,
+    misspecified_results,
+    mix_results,
+    movielens_results,
+    prior_results,
+    ratio_results,
+    warmup_length_results,
+    warmup_rule_results,
+)
 from bestarm.policies.contract import Problem
-from bestarm.policies.fixed import Fixed
 from bestarm.policies.thompson import ThompsonSampling
 from bestarm.report.curves import Curve, Figure, Panel
 from bestarm.simulation.results import Results
 
-__all__ = ["FIGURES", "OURS", "RIVALS", "Recipe", "beyond_results", "make", "priors_results"]
+__all__ = ["FIGURES", "Recipe", "bounds_table", "make", "ratios", "structure_curves"]
 
-OURS = ("uniform", "bound-mix", "g", "warmup-ts")  # the paper's variants; bound-mix is its Opt
-RIVALS = {
-    "independent": ("sh", "sr", "bayes-elim", "ts-tci"),
-    "linear": ("bayesgap", "gse"),
-    "hierarchical": ("sh", "sr", "bayes-elim", "ts-tci"),
-    "movielens": ("bayesgap", "gse"),
-}
-BEYOND = {
-    "independent": ("bound-mix", "g", "tie", "anchored", "rolling", "ts-tci"),
-    "linear": ("bound-mix", "g", "tie", "anchored", "rolling", "joint-ttts", "joint-ts-tci"),
-    "hierarchical": ("g", "warmup-ts", "tie", "joint-ttts", "joint-t3c", "joint-ts-tci"),
-}
 BUDGET, ERROR = "budget n", "probability of error"
 
 
@@ -63,17 +65,15 @@ def _said_runs(results: Results) -> str:
     return f"{', '.join(results.policies)}: {times}"
 
 
-def _main(kind: str, flavour: str, lab: Lab, what: str = "error") -> Results:
-    name = f"{kind}, {flavour}"
-    return lab.results(name, lab.prior(name), (*OURS, *RIVALS[kind]), BUDGETS[kind])
+def _against_budget(lab: Lab, title: str, found: Results, what: str = "error") -> Panel:
+    """A panel of error, or regret, against budget: a curve for each policy."""
+    return Panel(title, BUDGET, ERROR if what == "error" else "simple regret", tuple(lab.curves(found, what)))
 
 
 def _errors(kinds: Sequence[str], flavours: Sequence[str], what: str = "error") -> Callable[[Lab], list[Panel]]:
-    label = ERROR if what == "error" else "simple regret"
-
     def panels(lab: Lab) -> list[Panel]:
         return [
-            Panel(f"{kind}, {flavour}", BUDGET, label, tuple(lab.curves(_main(kind, flavour, lab), what)))
+            _against_budget(lab, f"{kind}, {flavour}", main_results(lab, kind, flavour), what)
             for kind in kinds
             for flavour in flavours
         ]
@@ -81,9 +81,9 @@ def _errors(kinds: Sequence[str], flavours: Sequence[str], what: str = "error") 
     return panels
 
 
-def _bounds(lab: Lab) -> list[Panel]:
-    rng = np.random.default_rng(lab.seed)
-    share = rng.random(3)
+def bounds_table(lab: Lab) -> Any:
+    """The paper's bound under four weightings beside BayesElim's, three arms, both variance settings."""
+    share = np.random.default_rng(lab.seed).random(3)
 
     def random(model: Gaussian, budget: float) -> np.ndarray:
         return np.asarray(share / share.sum())
@@ -92,14 +92,18 @@ def _bounds(lab: Lab) -> list[Panel]:
         return lambda model, budget: plan(model, budget, method).weights
 
     weightings = {"bound": by("bound"), "uniform": by("uniform"), "random": random, "heuristic": by("heuristic")}
-    table = bound_comparison(weightings, np.arange(50, 1001, 50))
+    return bound_comparison(weightings, np.arange(50, 1001, 50))
+
+
+def _bounds(lab: Lab) -> list[Panel]:
+    table = bounds_table(lab)
     panels = []
     for setting in dict.fromkeys(table["setting"]):
         rows = table[table["setting"] == setting]
-        curves = [
-            _exact(w, rows[rows["weighting"] == w]["budget"], rows[rows["weighting"] == w]["bound"]) for w in weightings
-        ]
-        own = rows[rows["weighting"] == "uniform"]
+        curves = []
+        for weighting in dict.fromkeys(rows["weighting"]):
+            own = rows[rows["weighting"] == weighting]
+            curves.append(_exact(weighting, own["budget"], own["bound"]))
         curves.append(_exact("bayes-elim", own["budget"], own["bayes_elim"]))
         panels.append(Panel(f"{setting} prior sds", BUDGET, "upper bound", tuple(curves), log_y=True))
     return panels
@@ -110,46 +114,37 @@ def _exact(label: str, x: Any, y: Any) -> Curve:
     return Curve(str(label), np.asarray(x, dtype=np.float64), values, np.zeros(len(values)))
 
 
-def priors_results(lab: Lab, label: str, policy: str) -> Results:
-    """Right, misspecified (μ0 + 0.5 ε) or learned online (μ0 ~ N(U[0, 1], I)): one policy under that prior."""
-    truth = lab.prior("independent, random")
-    rng = np.random.default_rng([lab.seed, 1])
-    sd = np.sqrt(truth.var)
-    believed = {
-        "right prior": truth,
-        "misspecified": Gaussian.independent(truth.mean + 0.5 * rng.standard_normal(10), sd),
-        "learned online": unknown_means(rng.random(10), np.eye(10), sd),
-    }[label]
-    return lab.results(f"priors {label}", believed, [policy], BUDGETS["independent"], truth=truth)
-
-
 def _priors(lab: Lab) -> list[Panel]:
     panels = []
     for policy in OURS:
         curves = []
-        for label in ("right prior", "misspecified", "learned online"):
-            (curve,) = lab.curves(priors_results(lab, label, policy))
+        for label in PRIORS:
+            (curve,) = lab.curves(prior_results(lab, label, policy))
             curves.append(replace(curve, label=label))
         panels.append(Panel(policy, BUDGET, ERROR, tuple(curves)))
     return panels
 
 
-def _structure(lab: Lab) -> list[Panel]:
-    """Average posterior variance, hierarchical against marginal, uniform counts; K = 50, L = 10."""
-    panels = []
+def structure_curves(lab: Lab) -> dict[str, tuple[Curve, Curve]]:
+    """Average posterior variance, hierarchical and marginal, uniform counts; K = 50, L = 10."""
+    found = {}
     for title, arm, effect in (("σ0 = 0.1u, Σ = 2I", 0.1, 2.0), ("σ0 = u, Σ = I/1000", 1.0, 1e-3)):
         rng = np.random.default_rng(lab.seed)
         mixing, arm_sd = rng.uniform(-1, 1, (50, 10)), arm * rng.random(50)
         model = Gaussian.hierarchical(mixing, rng.uniform(-1, 1, 10), effect * np.eye(10), arm_sd)
+        alone = Gaussian.independent(model.mean, np.sqrt(model.var))
         x = np.arange(50, 1001, 50)
         each = [np.full(50, n / 50) for n in x]
-        alone = Gaussian.independent(model.mean, np.sqrt(model.var))
-        curves = [
-            _exact(label, x, [m.after(n).var.mean() for n in each])
-            for label, m in (("hierarchical", model), ("marginal", alone))
-        ]
-        panels.append(Panel(title, BUDGET, "average posterior variance", tuple(curves), log_y=True))
-    return panels
+        together, apart = ([m.after(n).var.mean() for n in each] for m in (model, alone))
+        found[title] = _exact("hierarchical", x, together), _exact("marginal", x, apart)
+    return found
+
+
+def _structure(lab: Lab) -> list[Panel]:
+    return [
+        Panel(title, BUDGET, "average posterior variance", curves, log_y=True)
+        for title, curves in structure_curves(lab).items()
+    ]
 
 
 def _weights(lab: Lab) -> list[Panel]:
@@ -181,21 +176,12 @@ def _weights(lab: Lab) -> list[Panel]:
 
 def _misspecified(what: str) -> Callable[[Lab], list[Panel]]:
     def panels(lab: Lab) -> list[Panel]:
-        mean, spread = lab.prior("independent, random").mean, sds(10, lab.readings)
-        truth = Gaussian.independent(mean, spread if what == "means" else 0.3)
-        u = np.random.default_rng([lab.seed, 2]).standard_normal(10)
         out = []
         for policy in OURS:
             curves = []
             for alpha in (0.0, 0.1, 0.3, 0.5):
-                assumed = (
-                    Gaussian.independent(mean + alpha * u, spread)
-                    if what == "means"
-                    else Gaussian.independent(mean, 0.3 + alpha)
-                )
-                found = lab.results(f"{what} off by {alpha}", assumed, [policy], BUDGETS["independent"], truth=truth)
-                (curve,) = lab.curves(found)
-                curves.append(Curve(f"α = {alpha:g}", curve.x, curve.y, curve.stderr))
+                (curve,) = lab.curves(misspecified_results(lab, what, alpha, policy))
+                curves.append(replace(curve, label=f"α = {alpha:g}"))
             out.append(Panel(policy, BUDGET, ERROR, tuple(curves)))
         return out
 
@@ -203,62 +189,40 @@ def _misspecified(what: str) -> Callable[[Lab], list[Panel]]:
 
 
 def _logistic(lab: Lab) -> list[Panel]:
-    """The paper plans G-optimal designs as if the bandit were linear Gaussian."""
-    rivals: Mapping[str, Any] = {name: name for name in ("uniform", "warmup-ts", "tie", "rolling")}
-    rivals = {**rivals, "g": Fixed(method="g", fisher=False)}
     return [
-        _cell(lab, "logistic", name, model, rivals, budgets)
-        for name, model, budgets in logistic_settings(lab.seed, lab.readings)
+        _against_budget(lab, name, logistic_results(lab, name, model))
+        for name, model, _ in logistic_settings(lab.seed, lab.readings)
     ]
 
 
 def _elimination(lab: Lab) -> list[Panel]:
-    pairs = ("uniform", "elim:uniform", "bound-mix", "elim:bound-mix", "g", "elim:g")
     return [
-        _cell(lab, "elimination", name, lab.prior(name), pairs, BUDGETS["independent"])
+        _against_budget(lab, name, elimination_results(lab, name))
         for name in ("independent, fixed", "independent, random")
     ]
 
 
-def _warmups(lab: Lab) -> list[Panel]:
-    model, budgets, panels = lab.prior("independent, random"), BUDGETS["independent"][1:], []
-    for rule in ("ts", "t3c", "ts-tci"):
-        lengths = {f"{k} K": replace(lab.policy(f"warmup-{rule}"), length=10 * k) for k in (1, 2, 3)}
-        panels.append(_cell(lab, "warm-up", f"warm-up by {rule}", model, lengths, budgets))
-    return panels
+def _warmup_lengths(lab: Lab) -> list[Panel]:
+    return [
+        _against_budget(lab, f"warm-up by {rule}", warmup_length_results(lab, rule)) for rule in ("ts", "t3c", "ts-tci")
+    ]
 
 
 def _warmup_rules(lab: Lab) -> list[Panel]:
-    names = ("warmup-ts", "warmup-ttts", "warmup-t3c", "warmup-ts-tci")
-    return [
-        _cell(lab, "warm-ups", kind, lab.prior(f"{kind}, random"), names, BUDGETS[kind])
-        for kind in ("independent", "hierarchical")
-    ]
+    return [_against_budget(lab, kind, warmup_rule_results(lab, kind)) for kind in ("independent", "hierarchical")]
 
 
 def _alpha(lab: Lab) -> list[Panel]:
-    mixes = {f"α = {alpha:g}": Fixed(method="bound", mix=alpha) for alpha in (0.0, 0.25, 0.5, 0.75, 1.0)}
     return [
-        _cell(lab, "mix", name, lab.prior(name), mixes, BUDGETS["independent"])
-        for name in ("independent, fixed", "independent, random")
+        _against_budget(lab, name, mix_results(lab, name)) for name in ("independent, fixed", "independent, random")
     ]
 
 
 def _per_instance(lab: Lab) -> list[Panel]:
     """Spread over 1,000 instances of the error in 100 runs of each, and differences to the best variant."""
-    instances, repeats = max(10, lab.runs // 10), 100 if lab.runs >= 1000 else 10
     first, second = [], []
-    for kind in ("independent", "linear", "hierarchical"):
-        name = f"{kind}, random"
-        found = lab.results(
-            f"instances {name}",
-            lab.prior(name),
-            OURS,
-            BUDGETS[kind],
-            runs=instances,
-            repeats=repeats,
-            outcome="realised",
-        )
+    for kind in KINDS:
+        found = instance_results(lab, f"{kind}, random")
         x = np.array(found.budgets)
         each = {p: np.array([found.per_instance(p, b) for b in found.budgets]) for p in found.policies}
         first.append(
@@ -271,7 +235,7 @@ def _per_instance(lab: Lab) -> list[Panel]:
         )
         best = min(each, key=lambda p: float(each[p].mean()))
         gaps = {p: v - each[best] for p, v in each.items() if p != best}
-        root = np.sqrt(instances)
+        root = np.sqrt(len(each[best][0]))
         second.append(
             Panel(
                 f"{kind}: above {best}",
@@ -281,16 +245,6 @@ def _per_instance(lab: Lab) -> list[Panel]:
             )
         )
     return [*first, *second]
-
-
-def beyond_results(lab: Lab, kind: str, flavour: str) -> list[Results]:
-    """What goes beyond the paper, in one of its settings; rolling apart where it has fewer runs."""
-    name = f"{kind}, {flavour}"
-    found = [lab.results(f"beyond {name}", lab.prior(name), BEYOND[kind], BUDGETS[kind])]
-    if "rolling" not in BEYOND[kind]:
-        few = min(lab.runs, lab.deep_runs)
-        found.append(lab.results(f"beyond {name}", lab.prior(name), ["rolling"], BUDGETS[kind], runs=few))
-    return found
 
 
 def _beyond(kind: str) -> Callable[[Lab], list[Panel]]:
@@ -308,73 +262,34 @@ def _beyond(kind: str) -> Callable[[Lab], list[Panel]]:
     return panels
 
 
-def _budget_ratio(lab: Lab) -> list[Panel]:
+def ratios(lab: Lab, kind: str) -> Curve:
     """The smallest n′/n at which rolling errs as little as the best of the paper's variants at n, log-linear between.
 
     The band comes from one standard error up and down in what is to be reached.
     """
-    panels = []
-    for kind in ("independent", "linear", "hierarchical"):
-        name = f"{kind}, random"
-        model, budgets = lab.prior(name), BUDGETS[kind]
-        ours = lab.results(f"ratio {name}", model, (*OURS, "bound"), budgets)
-        short = sorted(
-            {max(1, round(budgets[0] * share)) for share in (0.25, 0.4, 0.55, 0.75)} | set(lab.thinned(budgets))
-        )
-        runs = min(lab.runs, lab.deep_runs) if kind == "hierarchical" else lab.runs
-        rolling = lab.results(f"ratio {name}", model, ["rolling"], short, runs=runs, thin=False)
-        (own,) = lab.curves(rolling)
-        best = [min((ours.estimate(p, b) for p in ours.policies), key=lambda e: float(e.value)) for b in ours.budgets]
-        reached = np.minimum.accumulate(own.y)
-        levels = np.array([[float(e.value) + s * float(e.stderr) for s in (-1, 0, 1)] for e in best])
-        found = np.exp(np.interp(-levels, -reached, np.log(own.x))) / np.array(ours.budgets)[:, None]
-        curve = Curve("rolling", np.array(ours.budgets), found[:, 1], (found[:, 0] - found[:, 2]) / 2)
-        panels.append(Panel(name, BUDGET, "n′/n", (curve,)))
-    return panels
+    ours, rolling = ratio_results(lab, kind)
+    (own,) = lab.curves(rolling)
+    best = [min((ours.estimate(p, b) for p in ours.policies), key=lambda e: float(e.value)) for b in ours.budgets]
+    reached = np.minimum.accumulate(own.y)
+    levels = np.array([[float(e.value) + s * float(e.stderr) for s in (-1, 0, 1)] for e in best])
+    found = np.exp(np.interp(-levels, -reached, np.log(own.x))) / np.array(ours.budgets)[:, None]
+    return Curve("rolling", np.array(ours.budgets), found[:, 1], (found[:, 0] - found[:, 2]) / 2)
+
+
+def _budget_ratio(lab: Lab) -> list[Panel]:
+    return [Panel(f"{kind}, random", BUDGET, "n′/n", (ratios(lab, kind),)) for kind in KINDS]
 
 
 def _movielens(lab: Lab) -> list[Panel]:
-    """100 random movies and a random user a run; the movies change every so many runs."""
-    from bestarm.learning.factorise import factorise, low_rank_prior
-
-    if lab.movies is None:
+    parts = movielens_results(lab)
+    if not parts:
         return []
-    ratings = load_movielens(lab.movies)
-    factors = factorise(ratings.users, ratings.items, ratings.ratings, rank=5, shape=ratings.shape)
-    rated = np.unique(ratings.items)
-    users = np.unique(ratings.users)
-    groups = max(1, min(50, lab.runs // 20))
-    rng = np.random.default_rng([lab.seed, 3])
-    total: dict[str, list[Results]] = {}
-    for group in range(groups):
-        items = rng.choice(rated, 100, replace=False)
-        model = low_rank_prior(factors, items)
-        truth = RandomUser(factors.users[users] @ factors.items[items].T)
-        found = lab.results(
-            f"movielens {group}",
-            model,
-            (*OURS, *RIVALS["movielens"]),
-            BUDGETS["movielens"],
-            runs=max(2, lab.runs // groups),
-            part=True,
-            truth=truth,
-        )
-        total.setdefault("all", []).append(found)
-    parts = total["all"]
-    curves = []
+    x, curves = np.array(parts[0].budgets), []
     for policy in parts[0].policies:
         cells = [np.concatenate([part.outcome(policy, b) for part in parts]) for b in parts[0].budgets]
-        y = np.array([cell.mean() for cell in cells])
-        curves.append(
-            Curve(policy, np.array(parts[0].budgets), y, np.array([c.std(ddof=1) / np.sqrt(len(c)) for c in cells]))
-        )
+        stderr = np.array([cell.std(ddof=1) / np.sqrt(len(cell)) for cell in cells])
+        curves.append(Curve(policy, x, np.array([cell.mean() for cell in cells]), stderr))
     return [Panel("MovieLens", BUDGET, ERROR, tuple(curves))]
-
-
-def _cell(lab: Lab, name: str, title: str, model: Any, policies: Any, budgets: Sequence[int], **options: Any) -> Panel:
-    """One panel of error against budget."""
-    found = lab.results(f"{name} {title}", model, policies, budgets, **options)
-    return Panel(title, BUDGET, ERROR, tuple(lab.curves(found)))
 
 
 _CURVES = "Curves of the probability of error falling with the budget, one for each policy"
@@ -433,7 +348,7 @@ FIGURES: dict[str, Recipe] = {
         "Curves of the simple regret falling with the budget",
         _errors(["independent", "linear", "hierarchical"], ["random", "fixed"], "regret"),
     ),
-    "fig-warmup-length": Recipe("Length of the warm-up", "Appendix, hyperparameters", _CURVES, _warmups),
+    "fig-warmup-length": Recipe("Length of the warm-up", "Appendix, hyperparameters", _CURVES, _warmup_lengths),
     "fig-warmup-policy": Recipe("Who plays the warm-up", "Appendix, hyperparameters", _CURVES, _warmup_rules),
     "fig-alpha": Recipe("Blend of optimised and heuristic weights", "Appendix, hyperparameters", _CURVES, _alpha),
     "fig-instances": Recipe(

@@ -36,7 +36,7 @@ def paper(
     jobs: int | None,
 ) -> None:
     """Make figures of the paper; without a name, list them. Cut short, the same command goes on."""
-    from bestarm.paper.claims import claims_page
+    from bestarm.paper.claims_page import claims_page
     from bestarm.paper.figures import FIGURES, make
     from bestarm.paper.lab import NOT_PUBLISHED, PUBLISHED, Lab
     from bestarm.paper.settings import READINGS, checked_readings
