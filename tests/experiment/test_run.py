@@ -1,6 +1,9 @@
 """`Experiment.run`: evaluates until the budget is spent, stops when sure, and goes on where it was cut short."""
 
+import os
+import socket
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -126,8 +129,6 @@ def test_policies_that_wait_for_results(quick, policy):
 
 
 def test_leases_are_renewed_while_evaluations_take_long(quick):
-    import time
-
     experiment = ba.Experiment.create(f"{quick}/l.db", "e", PRIOR, budget=1, lease=1.5)
     other = ba.Experiment.open(f"{quick}/l.db", "e")
 
@@ -142,9 +143,52 @@ def test_leases_are_renewed_while_evaluations_take_long(quick):
     )
 
 
-def test_trials_of_dead_processes_of_this_machine_are_handed_out_again(experiment):
-    import socket
+def test_leases_are_renewed_while_other_evaluations_keep_coming(quick):
+    """One evaluation outlasts its lease while many short ones never let the run be idle."""
+    experiment = ba.Experiment.create(f"{quick}/l.db", "e", PRIOR, budget=60, lease=0.9)
+    begun = []
 
-    experiment.ask(3, worker=f"{socket.gethostname()}:4194305")  # beyond any process number
+    def score(trial):
+        begun.append(trial.id)
+        time.sleep(2.0 if trial.id == 1 else 0.05)
+        return 1.0
+
+    experiment.run(score, jobs=2)
+    assert sorted(begun) == list(range(1, 61))
+
+
+def test_what_others_find_out_is_kept_when_the_run_is_cut_short(experiment):
+    """Two evaluations at once, one is an error while the other takes its time."""
+    both = threading.Barrier(2, timeout=20)
+
+    def one_breaks(trial):
+        both.wait()
+        if trial.id == 1:
+            raise RuntimeError("cable")
+        time.sleep(0.3)
+        return 1.0
+
+    with pytest.raises(RuntimeError, match="cable"):
+        experiment.run(one_breaks, jobs=2)
+    assert (experiment.status().told, experiment.status().pending) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "worker",
+    [
+        f"{socket.gethostname()}:4194305@1700000000",  # beyond any process number
+        f"{socket.gethostname()}:{os.getpid()}@1700000000",  # another process had that number before
+    ],
+)
+def test_trials_of_dead_processes_of_this_machine_are_handed_out_again(experiment, worker):
+    experiment.ask(3, worker=worker)
     experiment.run(score)
     assert experiment.status().told == 24
+
+
+@pytest.mark.parametrize("worker", [None, "elsewhere:4194305@1700000000", "me", f"{socket.gethostname()}:x"])
+def test_trials_of_others_are_theirs_until_their_lease_is_over(experiment, worker):
+    experiment.ask(3, worker=worker)
+    assert experiment.release_dead() == 0
+    experiment.run(score)
+    assert (experiment.status().told, experiment.status().pending) == (21, 3)

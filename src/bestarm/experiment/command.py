@@ -125,6 +125,8 @@ class Command:
             reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"command starts {shown(words[0])}, which cannot be started: {reason}") from None
         self._running.add(process)
+        if self._ended:  # between the look above and now
+            _end(process)
         try:
             ends: list[deque[bytes]] = [deque(), deque()]
             readers = [

@@ -8,8 +8,6 @@ Every call is one transaction on the store. Nothing is kept in the object that i
 """
 
 import math
-import os
-import socket
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +23,7 @@ from bestarm.experiment.events import FAILED, PENDING, REFUNDED, TOLD, Event, no
 from bestarm.experiment.player import Player
 from bestarm.experiment.recommendation import Recommendation, recommended
 from bestarm.experiment.settings import Settings, checked_budget
+from bestarm.experiment.worker import is_dead, this_process
 from bestarm.policies.contract import Policy
 from bestarm.validation import Array, non_negative, real_array, shown
 
@@ -250,15 +249,8 @@ class Experiment:
 
     def release_dead(self) -> int:
         """Give back the trials of processes of this machine that are no more; how many."""
-        import psutil
-
-        here = socket.gethostname()
         with self._store.transaction(self.name) as t:
-            dead = []
-            for row in t.pending():
-                host, _, process = row.worker.rpartition(":")
-                if host == here and process.isdigit() and not psutil.pid_exists(int(process)):
-                    dead.append(row.trial)
+            dead = [row.trial for row in t.pending() if is_dead(row.worker)]
             if dead:
                 t.append("released", {"trials": dead})
         return len(dead)
@@ -511,11 +503,6 @@ class Experiment:
     def _note_stop(self, stop_at: float, chance: float) -> None:
         with self._store.transaction(self.name) as t:
             t.append("stopped", {"stop_at": stop_at, "chance": chance})
-
-
-def this_process() -> str:
-    """A worker's name that tells which process of which machine it is."""
-    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def _player_of(settings: Settings, budget: float | None = None) -> Player:

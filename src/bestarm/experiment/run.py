@@ -70,16 +70,28 @@ def run(
                         raise TooManyFailures(f"{failures} evaluations in a row failed, the last one: {error}")
                 if done:
                     stopping = stopping or _sure(experiment, stop_at)
-                elif time.monotonic() - renewed > experiment.settings.lease / 3:
+                if running and time.monotonic() - renewed > experiment.settings.lease / 3:
                     renewed = time.monotonic()
                     experiment.renew(list(running.values()))
         except BaseException:
-            for future in running:
-                future.cancel()
             getattr(function, "stop", lambda: None)()  # a program that runs is ended
+            begun = [future for future in running if not future.cancel()]
+            wait(begun)  # threads cannot be ended, but what they still find out can be kept
+            for future in begun:
+                if _kept(experiment, running[future], future):
+                    del running[future]
             if running:
                 experiment.release(list(running.values()))
             raise
+
+
+def _kept(experiment: "Experiment", trial: "Trial", future: Future[Any]) -> bool:
+    """Whether an evaluation of a run that was cut short could still be told."""
+    try:
+        _tell(experiment, trial, future.result())
+    except Exception:
+        return False
+    return True
 
 
 def _sure(experiment: "Experiment", stop_at: float | None) -> bool:
