@@ -16,7 +16,7 @@ from bestarm.paper.figures import FIGURES, make
 from bestarm.paper.lab import PUBLISHED, Lab
 from bestarm.paper.settings import BUDGETS, prior, settings
 from bestarm.paper.simulations import OURS
-from bestarm.report.curves import Curve, Figure, Panel, as_csv
+from bestarm.report.curves import Curve, Figure, Panel, as_csv, spoken
 from bestarm.report.gallery import gallery
 from bestarm.report.plots import ORDER, draw, style
 
@@ -173,7 +173,16 @@ def test_gallery_escapes_and_needs_no_network():
     assert "<script>" not in page
     assert "&lt;b&gt;" in page
     assert "http" not in page
-    assert "alt='alt &quot;quoted&quot;'" in page
+    assert "alt='alt &quot;quoted&quot;. &lt;p&gt;, e: &lt;b&gt; 0.5 at 1, &lt;b&gt; 0.5 at 1'" in page
+
+
+def test_a_picture_in_words():
+    x = np.array([20.0, 300.0])
+    low, high = (Curve(name, x, np.array(y), np.zeros(2)) for name, y in (("g", [0.3, 0.1]), ("sh", [0.25, 0.2])))
+    figure = Figure("fig", "t", "w", "Curves", (Panel("arms", "budget n", "error", (low, high)),), {})
+    assert spoken(figure) == (
+        "Curves. arms, error: at budget n 20 from sh 0.25 to g 0.3, at budget n 300 from g 0.1 to sh 0.2"
+    )
 
 
 def test_command(tmp_path):

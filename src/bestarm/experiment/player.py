@@ -9,7 +9,7 @@ A policy starts anew, with the posterior as its prior and what is left as its bu
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,17 @@ from bestarm.validation import Array
 __all__ = ["Player"]
 
 _START, _CHOICE, _ORDER, _STAND_IN = range(4)  # purposes of random numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Proposal:
+    """moment: the last event, the trial and the room it was made for. belief, state: after it. counts: (K,)."""
+
+    moment: tuple[int, int, float]
+    belief: Any
+    state: State
+    counts: Array
+    own: bool
 
 
 class Player:
@@ -39,7 +50,7 @@ class Player:
             self._nothing()
         )  # alike: history and trials from before the start, which the policy did not ask for
         self._pending = np.zeros(model.num_arms)
-        self._proposal: tuple[tuple[int, int, float], Any, State] | None = None
+        self._proposal: _Proposal | None = None  # the last one
         self._own = True  # the queue is the policy's choice
         self.queue: list[int] = []  # arms to be handed out next, the first one last
         self.items = np.zeros(model.num_arms, dtype=np.intp)  # of the pool, used by each arm
@@ -124,12 +135,28 @@ class Player:
 
         Nothing moves before the log says so: only `planned` does.
         """
+        made = self._proposed(trial, room)
+        return made.counts.copy(), made.own
+
+    def _proposed(self, trial: int, room: float) -> _Proposal:
+        """Made once for each moment."""
+        moment = self.seq, trial, room
+        if self._proposal is None or self._proposal.moment != moment:
+            belief, state, counts = self._asked(trial, room)
+            counts, own = self._within_pool(belief, counts, trial, room)
+            self._proposal = _Proposal(moment, belief, state, counts, own)
+        return self._proposal
+
+    def _asked(self, trial: int, room: float) -> tuple[Any, State, Array]:
+        """Belief and state as they are now, and what the policy then wants."""
         belief, state = self._advanced()
         pending = np.zeros_like(state.counts) if self._state is None else self._pending
         state = replace(state, pending=np.broadcast_to(pending, state.counts.shape))
         asked, pulls = self._policy.next(state, room, self._stream(_CHOICE, trial))
-        self._proposal = (self.seq, trial, room), belief, asked
-        counts = pulls.per_arm(1, len(self._costs))[0].copy()
+        return belief, asked, pulls.per_arm(1, len(self._costs))[0].copy()
+
+    def _within_pool(self, belief: Any, counts: Array, trial: int, room: float) -> tuple[Array, bool]:
+        """So much of it as there are items for, and whether that is the policy's own choice."""
         if self._pool is None or not counts.any():
             return counts, True
         left = self.items_left()
@@ -171,10 +198,8 @@ class Player:
         fresh = self._state is None
         if self._steady and not fresh:
             return  # all of it can be had again from the start and the sums since
-        if self._proposal is None or self._proposal[0] != (self.seq, trial, room):  # another worker planned this
-            self.propose(trial, room)
-        assert self._proposal is not None
-        _, self._belief, self._state = self._proposal
+        made = self._proposed(trial, room)  # again, where another worker planned this
+        self._belief, self._state = made.belief, made.state
         self._told, self._foreign = self._nothing(), self._nothing()
         if fresh:
             self._starts += 1

@@ -7,7 +7,7 @@ from typing import Any
 
 from bestarm.validation import Array
 
-__all__ = ["Curve", "Figure", "Panel", "as_csv"]
+__all__ = ["Curve", "Figure", "Panel", "as_csv", "spoken"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """name: of its files. where: in the paper. alt: what a person who does not see it should know."""
+    """name: of its files. where: in the paper. alt: what kind of picture it is, for who does not see it."""
 
     name: str
     title: str
@@ -42,6 +42,22 @@ class Figure:
     alt: str
     panels: tuple[Panel, ...]
     settings: dict[str, Any]
+
+
+def spoken(figure: Figure) -> str:
+    """The picture in words: what kind it is, and the least and the largest curve at both ends of every panel."""
+    said = [figure.alt]
+    for panel in figure.panels:
+        ends = []
+        for at in (0, -1):
+            ranked = sorted(panel.curves, key=lambda curve: float(curve.y[at]))
+            where = panel.ticks[at] if panel.ticks else f"{ranked[0].x[at]:g}"
+            parts = [f"{curve.label} {curve.y[at]:.3g}" for curve in dict.fromkeys((ranked[0], ranked[-1]))]
+            ends.append(
+                f"at {panel.x_label} {where} from {' to '.join(parts)}" if ranked[1:] else f"{parts[0]} at {where}"
+            )
+        said.append(f"{panel.title}, {panel.y_label}: {', '.join(ends)}")
+    return ". ".join(said)
 
 
 def as_csv(figure: Figure) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from bestarm.report.curves import Figure, Panel
+from bestarm.report.curves import Figure, Panel, spoken
 
 __all__ = ["gallery"]
 
@@ -42,7 +42,7 @@ def gallery(
         about = ", ".join(f"{key} {value}" for key, value in figure.settings.items())
         parts.append(
             f"<figure id='{figure.name}'><h2>{escape(figure.title)}</h2>"
-            f"<img src='{figure.name}.svg' alt='{escape(figure.alt, quote=True)}' loading='lazy'>"
+            f"<img src='{figure.name}.svg' alt='{escape(spoken(figure), quote=True)}' loading='lazy'>"
             f"<figcaption>{escape(figure.alt)}. {escape(figure.where)}; {escape(about)}. "
             f"<a href='{figure.name}.csv'>numbers</a> · <a href='{figure.name}.png'>png</a></figcaption>"
             f"<details><summary>The numbers</summary>{''.join(map(_numbers, figure.panels))}</details></figure>"
