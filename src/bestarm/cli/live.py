@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["LiveTable", "PlainLines"]
 
 _ROWS = 15
-_EVERY = 0.5  # seconds between two drawings
+_EVERY = 0.5  # seconds between two drawings, and so many times as long as a drawing takes
+_SHARE = 20
 _BAR = 20
 
 
@@ -46,7 +47,7 @@ class LiveTable:
 
         self._experiment = experiment
         self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=False)
-        self._drawn = 0.0
+        self._next = 0.0  # when to draw again
         self._last = ""
 
     def __enter__(self) -> Self:
@@ -65,7 +66,7 @@ class LiveTable:
         """A trial and its value, or why it failed."""
         failed = isinstance(result, BaseException)
         self._last = f"{trial.name}: {'failed: ' + str(result) if failed else format(result, 'g')}"
-        if time.monotonic() - self._drawn > _EVERY:
+        if time.monotonic() >= self._next:
             self._draw()
 
     def _draw(self) -> None:
@@ -73,6 +74,7 @@ class LiveTable:
         from rich.table import Table
         from rich.text import Text
 
+        began = time.monotonic()
         status, posterior = self._experiment.status(), self._experiment.posterior()
         chance = np.asarray(posterior.prob_best().value)
         low, high = intervals(posterior)
@@ -97,4 +99,5 @@ class LiveTable:
         foot += f", {status.failed} failed" if status.failed else ""
         self._live.update(Group(table, Text(f"{foot}   {self._last}", style="dim", no_wrap=True, overflow="ellipsis")))
         self._live.refresh()
-        self._drawn = time.monotonic()
+        done = time.monotonic()
+        self._next = done + max(_EVERY, _SHARE * (done - began))

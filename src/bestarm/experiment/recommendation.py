@@ -52,7 +52,8 @@ def recommended(posterior: Any, counts: Array, sums: Array, margin: float) -> Re
     expected = Estimate(*(float(np.asarray(part)[arm]) for part in (loss.value, loss.stderr)))
     others = [k for k in range(len(names)) if k != arm]
     rival = max(others, key=lambda k: (float(np.asarray(best.value)[k]), -k)) if others else None
-    tied = [k for k in others if _better(posterior, k, arm) >= _SAME] if rival is not None else []
+    better = _better(posterior, arm)
+    tied = [k for k in others if better[k] >= _SAME]
     tied.sort(key=lambda k: -float(np.asarray(best.value)[k]))
     low, high = (float(bound[arm]) for bound in intervals(posterior))
     mean = float(posterior.mean[arm])
@@ -105,16 +106,15 @@ def _within(posterior: Any, arm: int, margin: float) -> Estimate:
     return Estimate(1 - float(error), float(error.stderr))
 
 
-def _better(posterior: Any, other: int, arm: int) -> float:
-    """P(other is better than arm), by the Gaussian view."""
+def _better(posterior: Any, arm: int) -> Array:
+    """P(each arm is better than that one), by the Gaussian view, (K,); a half where nothing tells them apart."""
     from scipy.special import ndtr
 
     view = posterior.gaussian()
-    gap = view.arms.sign * (view.mean[other] - view.mean[arm])
-    spread = float(view.covariance.diff_var(other, arm))
-    if spread <= 0:
-        return float(gap > 0) + 0.5 * float(gap == 0)
-    return float(ndtr(gap / np.sqrt(spread)))
+    gap = view.arms.sign * (view.mean - view.mean[arm])
+    spread = np.sqrt(view.covariance.diff_var(np.arange(len(gap)), arm))
+    certain = np.where(gap > 0, np.inf, np.where(gap < 0, -np.inf, 0.0))
+    return np.asarray(ndtr(np.divide(gap, spread, out=certain, where=spread > 0)))
 
 
 def _words(
