@@ -248,7 +248,7 @@ def test_recommend_explains_shrinkage(sqlite):
     experiment.add("long", 2.5)
     found = experiment.recommend()
     assert found.name == "short"
-    assert "'long' has a higher raw mean (2.5 against 0.8)" in found.text
+    assert "'long' has a higher raw mean (2.500 against 0.800)" in found.text
     assert found.runner_up in ARMS
     posterior = experiment.posterior()
     assert found.mean == posterior.mean[0]

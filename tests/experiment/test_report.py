@@ -153,8 +153,9 @@ def test_in_print(hostile, browser, tmp_path):
 def test_the_page_of_the_paper(browser, tmp_path):
     """Every picture is there with its alternative text, and nothing scrolls sideways but tables."""
     pytest.importorskip("matplotlib")
-    from bestarm.paper.figures import FIGURES, make
+    from bestarm.paper.figures import make
     from bestarm.paper.lab import Lab
+    from bestarm.report.curves import spoken
     from bestarm.report.gallery import gallery
     from bestarm.report.plots import draw
 
@@ -172,7 +173,7 @@ def test_the_page_of_the_paper(browser, tmp_path):
     page.wait_for_timeout(300)
     assert errors == []
     pictures = page.evaluate("[...document.images].map(i => [i.naturalWidth, i.alt])")
-    assert [alt for _, alt in pictures] == [FIGURES[figure.name].alt for figure in figures]
+    assert [alt for _, alt in pictures] == [spoken(figure) for figure in figures]
     assert min(width for width, _ in pictures) > 0
     assert page.evaluate("document.documentElement.scrollWidth") <= 375
     page.close()

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import ndtr
 
 import bestarm as ba
+from bestarm.estimate import legible
 from random_models import random_model
 from tolerances import QUADRATURE, ROUNDING, STANDARD_ERRORS
 
@@ -176,3 +177,21 @@ def test_linear_arms_of_two_directions_in_closed_form():
     prob = ba.Gaussian.linear(x, [0, 0], np.eye(2)).prob_best()
     assert (np.abs(prob.value - 1 / 3) <= STANDARD_ERRORS * prob.stderr + 1e-9).all()
     assert prob.stderr.max() < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "text"),
+    [
+        (0.92551, 0.183, "0.93"),
+        (0.0013, 0.183, "0.00"),
+        (-0.0013, 0.183, "0.00"),
+        (123456.7, 3000.0, "123457"),
+        (2.5, 0.074, "2.500"),
+        (1.5e-9, 1e-10, "1.5e-09"),
+        (0.123456, 0.0, "0.1235"),
+        (0.123456, float("nan"), "0.1235"),
+        (1e300, 1e299, "1e+300"),
+    ],
+)
+def test_numbers_have_the_decimals_that_mean_something(value, spread, text):
+    assert legible(value, spread) == text

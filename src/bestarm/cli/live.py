@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 import numpy as np
 
+from bestarm.estimate import legible
 from bestarm.experiment.recommendation import intervals
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class LiveTable:
         for head in ("evaluations", "mean", "90 % interval"):
             table.add_column(head, justify="right", no_wrap=True)
         table.add_column("chance to be best", no_wrap=True)
+        spread = float((high - low).min()) / 2
         ranked = sorted(range(len(chance)), key=lambda k: -chance[k])
         for k in ranked[:_ROWS]:
             arm = status.arms[k]
@@ -90,8 +92,8 @@ class LiveTable:
             table.add_row(
                 Text(arm.name, style="bold" if k == posterior.best else ""),
                 f"{arm.evaluations + arm.history:,}",
-                f"{posterior.mean[k]:.4g}",
-                f"{low[k]:.4g} to {high[k]:.4g}",
+                legible(posterior.mean[k], spread),
+                f"{legible(low[k], spread)} to {legible(high[k], spread)}",
                 Text(f"{chance[k]:4.0%} {bar}"),
             )
         rest = len(ranked) - _ROWS

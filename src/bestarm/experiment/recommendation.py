@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bestarm.error.evaluate import evaluate
-from bestarm.estimate import Estimate
+from bestarm.estimate import Estimate, legible
 from bestarm.learning.from_nothing import LearnedBernoulli, LearnedGaussian
 from bestarm.models.bernoulli import Bernoulli
 from bestarm.models.gaussian import Gaussian
@@ -137,10 +137,10 @@ def _words(
         alone = f"choose {names[arm]!r}, best with a chance of {_percent(float(chance))}"
         return f"Nothing has been evaluated yet; by the prior alone, {alone}."
     near = "best" if margin == 0 else f"within {margin:g} of the best"
-    low, high = interval
+    low, high, mean = (legible(each, (interval[1] - interval[0]) / 2) for each in (*interval, posterior.mean[arm]))
     said = [
-        f"Choose {names[arm]!r}: its mean, {posterior.mean[arm]:.4g} ({low:.4g} to {high:.4g}), is the {way} that the "
-        f"data and the prior support, and it is {near} with a chance of {_percent(float(chance))}.",
+        f"Choose {names[arm]!r}: its mean, {mean} ({low} to {high}), is the {way} that the data and the prior support, "
+        f"and it is {near} with a chance of {_percent(float(chance))}.",
         f"Averaged over all that may be true, picking it costs {float(loss):.2g} against the best.",
     ]
     if tied:
@@ -155,10 +155,11 @@ def _words(
     elif ahead != arm and raw[ahead] != raw[arm]:
         higher = "higher" if sign > 0 else "lower"
         number = f"{counts[ahead]:,.0f} evaluation{'s' if counts[ahead] != 1 else ''}"
+        spread = min(abs(raw[ahead] - raw[arm]), float(np.sqrt(posterior.var[ahead])))
+        more, less, its = (legible(each, spread) for each in (raw[ahead], raw[arm], posterior.mean[ahead]))
         said.append(
-            f"{names[ahead]!r} has a {higher} raw mean ({raw[ahead]:.4g} against {raw[arm]:.4g}), but from {number}; "
-            f"with what is known of all arms, its own is put at {posterior.mean[ahead]:.4g}: extreme averages of few "
-            "evaluations are mostly luck."
+            f"{names[ahead]!r} has a {higher} raw mean ({more} against {less}), but from {number}; with what is known "
+            f"of all arms, its own is put at {its}: extreme averages of few evaluations are mostly luck."
         )
     return " ".join(said)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bestarm.estimate import legible
 from bestarm.validation import Array
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def report_page(story: "Story") -> str:
         f"{'the best' if not found.margin else f'within {found.margin:g} of the best'}: "
         f"<strong>{escape(format(found.chance, '.1%'))}</strong>"
         f"{_plus_minus(found.chance)}. "
-        f"Expected loss of picking it: {escape(str(found.expected_loss))}.</p>",
+        f"Expected loss of picking it: {escape(format(found.expected_loss, '.2g'))}.</p>",
         *(f"<p class='note'>{escape(note)}</p>" for note in story.notes),
         "<h2>Where the evaluations went</h2>",
         _allocation(story, ranked),
@@ -111,7 +112,7 @@ def _more(ranked: Sequence[int]) -> str:
 
 def _allocation(story: "Story", ranked: Sequence[int]) -> str:
     arms = story.status.arms
-    most = max((arm.evaluations for arm in arms), default=0) or 1
+    most, spread = max((arm.evaluations for arm in arms), default=0) or 1, _spread(story)
     rows = []
     for k in ranked[:_ROWS]:
         arm = arms[k]
@@ -122,7 +123,7 @@ def _allocation(story: "Story", ranked: Sequence[int]) -> str:
             f"<i style='left:0;width:{share:.1f}%'></i></div></td><td>{arm.evaluations:,}</td>"
             + (f"<td>{history}</td>" if history is not None else "")
             + (f"<td>{arm.failed:,}</td>" if story.status.failed else "")
-            + f"<td>{_number(arm.mean)}</td></tr>"
+            + f"<td>{_number(arm.mean, spread)}</td></tr>"
         )
     heads = ["option", "", "evaluations"]
     heads += ["history"] * any(a.history for a in arms) + ["failed"] * bool(story.status.failed) + ["raw mean"]
@@ -132,7 +133,7 @@ def _allocation(story: "Story", ranked: Sequence[int]) -> str:
 def _intervals(story: "Story", ranked: Sequence[int]) -> str:
     shown = ranked[:_ROWS]
     least, most = float(story.low[shown].min()), float(story.high[shown].max())
-    width = (most - least) or 1.0
+    width, spread = (most - least) or 1.0, _spread(story)
     rows = []
     for k in shown:
         left, right = ((float(bound[k]) - least) / width * 100 for bound in (story.low, story.high))
@@ -140,7 +141,8 @@ def _intervals(story: "Story", ranked: Sequence[int]) -> str:
         rows.append(
             f"<tr{_pick(story, k)}><td>{_name(story.status.arms[k].name)}</td><td class='bar'><div class='track'>"
             f"<i style='left:{left:.1f}%;width:{right - left:.1f}%'></i><b style='left:{middle:.1f}%'></b></div></td>"
-            f"<td>{_number(story.mean[k])}</td><td>{_number(story.low[k])} to {_number(story.high[k])}</td>"
+            f"<td>{_number(story.mean[k], spread)}</td>"
+            f"<td>{_number(story.low[k], spread)} to {_number(story.high[k], spread)}</td>"
             f"<td>{_chance(float(story.chance[k]))}</td></tr>"
         )
     heads = ["option", "", "mean", "90 % interval", "chance to be best"]
@@ -231,8 +233,13 @@ def _short(name: str, most: int = 24) -> str:
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
-def _number(value: float) -> str:
-    return "–" if not np.isfinite(value) else f"{float(value):.4g}"
+def _spread(story: "Story") -> float:
+    """Half the width of the narrowest interval: what numbers of this experiment mean anything to."""
+    return float((story.high - story.low).min()) / 2
+
+
+def _number(value: float, spread: float) -> str:
+    return legible(float(value), spread).replace("-", "−") if np.isfinite(value) else "–"
 
 
 def _chance(value: float) -> str:
