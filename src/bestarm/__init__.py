@@ -20,7 +20,7 @@ from bestarm.design.plans import Plan, plan
 from bestarm.error.bounds import Bound, error_bound
 from bestarm.error.evaluate import error_probability, evaluate
 from bestarm.error.evaluation import Evaluation
-from bestarm.errors import BestarmError, InputError, PrecisionWarning, StoreError
+from bestarm.errors import BestarmError, InputError, PrecisionWarning, RewardError, StoreError
 from bestarm.estimate import Estimate
 from bestarm.experiment.experiment import Experiment
 from bestarm.learning.from_nothing import from_nothing
@@ -65,6 +65,7 @@ __all__ = [
     "BestarmError",
     "InputError",
     "PrecisionWarning",
+    "RewardError",
     "StoreError",
     "__version__",
 ]

@@ -3,7 +3,18 @@
 A bad input is refused where it enters, in one sentence: which argument, what came, what was expected.
 """
 
-__all__ = ["BestarmError", "BestarmWarning", "InputError", "PrecisionWarning", "StoreError", "ToldTwiceWarning"]
+__all__ = [
+    "BestarmError",
+    "BestarmWarning",
+    "ExperimentExists",
+    "InputError",
+    "NoSuchExperiment",
+    "OverBudget",
+    "PrecisionWarning",
+    "RewardError",
+    "StoreError",
+    "ToldTwiceWarning",
+]
 
 
 class BestarmError(Exception):
@@ -12,6 +23,26 @@ class BestarmError(Exception):
 
 class InputError(BestarmError, ValueError):
     """An argument, a file or a value that cannot be used as it stands."""
+
+
+class ExperimentExists(InputError):
+    """A name that the store has already."""
+
+
+class NoSuchExperiment(InputError):
+    """A name that the store does not have, or no store."""
+
+
+class OverBudget(InputError):
+    """More values than the budget has room for; room: how many there are."""
+
+    def __init__(self, message: str, room: int) -> None:
+        super().__init__(message)
+        self.room = room
+
+
+class RewardError(InputError):
+    """A value that no evaluation of this model can give."""
 
 
 class StoreError(BestarmError):

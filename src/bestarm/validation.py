@@ -28,6 +28,7 @@ __all__ = [
     "size",
     "spread",
     "vector",
+    "visible",
     "whole",
 ]
 
@@ -42,6 +43,11 @@ def shown(value: object) -> str:
     except Exception:  # a repr may fail in any way; the message must not
         text = f"an unprintable {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def visible(text: str) -> str:
+    """Control characters, which terminals and readers act upon, as signs."""
+    return "".join(c if c.isprintable() else "�" for c in text)
 
 
 def read_only(array: Array) -> Array:

@@ -50,10 +50,56 @@ def test_run_decides_and_goes_on(bestarm):
     assert again.stdout == first.stdout
     assert "going on, 12 of 12 spent" in again.stderr
     other = bestarm("run", "arms.txt", "--budget", "13", "--command", SCORE, check=2)
-    assert "budget is not what" in other.stderr
+    assert "budget is 13" in other.stderr
     bestarm("extend", "arms", "3", check=0)
-    bestarm("run", "arms.txt", "--command", SCORE, check=0)
+    bestarm("run", "arms.txt", "--command", SCORE, "--budget", "15", check=0)
     assert "15 of 15" in bestarm("status", check=0).stdout
+
+
+def test_run_says_what_is_not_as_before(bestarm):
+    bestarm("run", "arms.txt", "--budget", "4", "--policy", "uniform", "--command", SCORE, check=0)
+    for words, said in (
+        (["--minimize"], "arms or prior is not what"),
+        (["--yes-no"], "arms or prior is not what"),
+        (["--policy", "ts"], "policy is not what"),
+        (["--seed", "5"], "seed is not what"),
+        (["--costs", "1,2,3"], "costs is not what"),
+        (["--policy", "uniform", "--budget", "4"], None),
+    ):
+        done = bestarm("run", "arms.txt", *words, "--command", SCORE, check=0 if said is None else 2)
+        assert said is None or said in done.stderr, done.stderr
+    assert "another command" in bestarm("run", "arms.txt", "--command", "echo 1", check=0).stderr
+    (bestarm.folder / "arms.txt").write_text("a\nbb\nddd\n")
+    assert "only the experiment has 'ccc'" in bestarm("run", "arms.txt", "--command", SCORE, check=2).stderr
+
+
+def test_endings_are_explained(bestarm):
+    def run(*words, check):
+        return bestarm("run", "arms.txt", *words, check=check)
+
+    done = run("--name", "fail", "--budget", "4", "--command", "false", check=2)
+    assert "not one evaluation gave a value" in done.stderr
+    assert not done.stdout
+    done = run("--name", "pool", "--budget", "50", "--pool", "3", "--command", SCORE, check=0)
+    assert "41 of the budget is left: there are no more items in the pool" in done.stderr
+    done = run("--name", "sure", "--budget", "90", "--stop-at", "0.2", "--command", SCORE, check=0)
+    assert "stopped: the chance of being wrong" in done.stderr
+    done = run("--name", "same", "--budget", "12", "--command", "echo 7", check=0)
+    assert "all 10 values so far are 7" in done.stderr
+    assert "bestarm extend same 6" in done.stderr
+    done = run("--name", "money", "--budget", "4.5", "--costs", "0.5,0.5,1.5", "--command", SCORE, check=0)
+    assert done.stderr.splitlines()[-2].startswith("4.5/4.5 "), "money, not trials"
+    done = run("--name", "answers", "--budget", "6", "--yes-no", "--command", "echo no, it is Yes", check=0)
+    assert "failed" not in done.stderr
+    done = run("--name", "odd", "--budget", "3", "--yes-no", "--command", "echo 0.4", check=2)
+    assert "value is 0.4; expected 0 or 1" in done.stderr
+    assert "next: " not in done.stderr
+
+
+def test_no_experiment_is_made_of_a_command_that_cannot_be(bestarm):
+    bestarm("run", "arms.txt", "--budget", "3", "--command", "./nowhere {arm}", check=2)
+    bestarm("run", "arms.txt", "--budget", "3", "--shell", "--command", "echo '{arm}' 1", check=2)
+    assert "no such file" in bestarm("status", check=2).stderr
 
 
 def test_ask_and_tell_for_scripts(bestarm):
@@ -173,11 +219,11 @@ def test_no_colour_on_request_and_a_table_on_a_terminal(bestarm):
 def test_bad_input_is_one_sentence(bestarm):
     bestarm("create", "e", "arms.txt", "--budget", "6", check=0)
     for words, said in (
-        (["run", "nowhere.txt", "--budget", "3", "--command", "x"], "cannot be read"),
-        (["run", "arms.txt", "--command", "x"], "no such experiment"),
+        (["run", "nowhere.txt", "--budget", "3", "--command", "echo 1"], "cannot be read"),
+        (["run", "arms.txt", "--command", "echo 1"], "--budget is missing"),
         (["run", "arms.txt", "--budget", "3", "--command", "x {who}"], "command has {who}"),
         (["run", "arms.txt", "--budget", "3", "--command", "./nowhere"], "no such program"),
-        (["run", "arms.txt", "--name", "e", "--command", "x", "--stop-at", "3"], "stop_at is 3"),
+        (["run", "arms.txt", "--name", "e", "--command", "echo 1", "--stop-at", "3"], "stop_at is 3"),
         (["ask", "f"], "no such experiment"),
         (["tell", "e", "7", "1"], "trial is 7"),
         (["tell", "e", "one", "1"], "trial is 'one'"),
@@ -201,6 +247,10 @@ def test_passwords_never_appear(bestarm):
         "postgresql://127.0.0.1:1/db?user=someone&password=s3cret-pass",
         "mysql://someone:s3cret-pass@127.0.0.1/db",
         "postgresql://someone:s3cret-pass@127.0.0.1:port/db",
+        "postgresql://someone:an@s3cret-pass@127.0.0.1:1/db",
+        "postgresql:/someone:s3cret-pass@127.0.0.1/db",
+        "postgres//someone:s3cret-pass@127.0.0.1/db",
+        "host=127.0.0.1 user=someone password=s3cret-pass",
     ):
         for words in (["status", "--store", url], [url], ["ask", "e", "--store", url], ["tell", "e", "1", url]):
             done = bestarm(*words)

@@ -61,6 +61,7 @@ def test_the_environment_and_standard_input():
         ("v1.2.3 gives +4", 4),
         ("0.1,0.2", 0.2),
         ("1.\n", 1.0),
+        ("in 2024: 3,14 and 2", 2),
     ],
 )
 def test_the_last_number_printed(printed, value):
@@ -151,8 +152,36 @@ def test_a_program_that_is_not_there_is_no_failed_trial(tmp_path):
         Command("./nowhere {arm}")(trial())
     plain = tmp_path / "plain"
     plain.write_text("x")
-    with pytest.raises(ba.InputError, match="cannot be started"):
-        Command(str(plain))(trial())
+    with pytest.raises(ba.InputError, match="cannot be started; expected a program"):
+        Command(str(plain))
+    with pytest.raises(ba.InputError, match=r"there is no such program; pipes, .* need --shell"):
+        Command("nowhere {arm} | wc -c")
+    with pytest.raises(ba.InputError, match="there is no such program"):
+        Command("./{arm}")(trial())
+
+
+@pytest.mark.parametrize("said", ["cost: 1,234.5", "3,100", "-12,345,678"])
+def test_a_number_that_may_be_several_is_not_guessed(said):
+    with pytest.raises(CommandError, match="one number or several"):
+        Command(f"echo '{said}'")(trial())
+    assert Command(f"echo '{said} of 7'")(trial()).value == 7
+
+
+@pytest.mark.parametrize(("said", "value"), [("Yes", 1), ("no", 0), ("3 tests: FAILED", 0), ("passed 1 of 2", 2)])
+def test_answers_in_words(said, value):
+    command = Command(f"echo {said}")
+    command.answers = True
+    assert command(trial()).value == value
+    command = Command("""echo '{"ok": "true"}'""", metric_json="ok")
+    command.answers = True
+    assert command(trial()).value == 1
+    with pytest.raises(CommandError):
+        Command("echo yes")(trial())
+
+
+def test_what_went_to_standard_error_is_shown_where_there_is_no_number():
+    with pytest.raises(CommandError, match="it printed no number; on its standard error it said: 5"):
+        Command("sh -c 'echo 5 >&2'")(trial())
 
 
 def test_braces_that_are_no_placeholder_stay():

@@ -119,12 +119,38 @@ def test_told_after_failing(store):
     experiment.fail(kept)
     experiment.fail(kept)
     assert experiment.tell(kept, 0.2)
-    with pytest.raises(ba.InputError, match="told before"):
-        experiment.fail(kept)
-    experiment.fail(refunded, refund=True)
-    with pytest.raises(ba.InputError, match="refunded"):
-        experiment.tell(refunded, 0.2)
+    with pytest.warns(ba.errors.ToldTwiceWarning):
+        assert not experiment.fail(kept)
+    assert experiment.fail(refunded, refund=True)
+    assert not experiment.fail(refunded, refund=True)
     assert experiment.status().spent == 1
+    assert experiment.tell(refunded, 0.2), "evidence, though it spends nothing"
+    with pytest.warns(ba.errors.ToldTwiceWarning):
+        assert not experiment.tell(refunded, 0.3)
+    status = experiment.status()
+    assert (status.spent, status.told, sum(arm.history for arm in status.arms)) == (1, 2, 1)
+    assert experiment.rebuild()
+
+
+def test_a_failure_can_be_refunded_later(store):
+    experiment = ba.Experiment.create(store, "e", PRIOR, budget=4)
+    (trial,) = experiment.ask()
+    assert experiment.fail(trial)
+    assert experiment.fail(trial, refund=True)
+    assert experiment.status().spent == 0
+    assert len(drained(experiment)) == 4
+
+
+def test_money_from_before_the_last_extension_is_spent_too(store):
+    experiment = ba.Experiment.create(store, "e", PRIOR, budget=6)
+    early = experiment.ask(2)
+    experiment.extend(3)
+    late = experiment.ask()
+    experiment.fail(early[0], refund=True)
+    for trial in early[1:] + late:
+        experiment.tell(trial, 0.5)
+    drained(experiment)
+    assert (experiment.status().state, experiment.status().spent) == ("spent", 9)
 
 
 def test_extend(store):
@@ -211,10 +237,14 @@ def test_load_if_exists(store):
     with pytest.raises(ba.InputError, match="already"):
         ba.Experiment.create(store, "e", PRIOR, budget=5)
     assert ba.Experiment.create(store, "e", PRIOR, budget=5, load_if_exists=True).status().budget == 5
-    with pytest.raises(ba.InputError, match="budget is not what"):
+    with pytest.raises(ba.InputError, match=r"budget is 6, .* created with 5"):
         ba.Experiment.create(store, "e", PRIOR, budget=6, load_if_exists=True)
     with pytest.raises(ba.InputError, match="arms or prior"):
         ba.Experiment.create(store, "e", ARMS, budget=5, load_if_exists=True)
+    with pytest.raises(ba.InputError, match="seed"):
+        ba.Experiment.create(store, "e", PRIOR, budget=5, seed=1, load_if_exists=True)
+    ba.Experiment.open(store, "e").extend(3)
+    assert ba.Experiment.create(store, "e", PRIOR, budget=8, load_if_exists=True).status().budget == 8
 
 
 def test_a_pickle_opens_the_same_experiment(store):
@@ -248,7 +278,7 @@ def test_recommend_explains_shrinkage(sqlite):
     experiment.add("long", 2.5)
     found = experiment.recommend()
     assert found.name == "short"
-    assert "'long' has a higher raw mean (2.500 against 0.800)" in found.text
+    assert "'long' has a higher raw mean (2.500 against 0.800, from 1 evaluation against 400)" in found.text
     assert found.runner_up in ARMS
     posterior = experiment.posterior()
     assert found.mean == posterior.mean[0]

@@ -1,15 +1,17 @@
 """`Experiment.run`: evaluates until the budget is spent, stops when sure, and goes on where it was cut short."""
 
 import os
-import socket
+import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
 
 import bestarm as ba
 from bestarm.experiment.run import TooManyFailures
+from bestarm.experiment.worker import this_process
 
 PRIOR = ba.Gaussian.independent([0, 0, 0], 1.0, noise=0.3, names=["a", "b", "c"])
 
@@ -173,11 +175,15 @@ def test_what_others_find_out_is_kept_when_the_run_is_cut_short(experiment):
     assert (experiment.status().told, experiment.status().pending) == (1, 1)
 
 
+MACHINE = this_process().rpartition(":")[0]
+BEGAN = this_process().rpartition("@")[2]
+
+
 @pytest.mark.parametrize(
     "worker",
     [
-        f"{socket.gethostname()}:4194305@1700000000",  # beyond any process number
-        f"{socket.gethostname()}:{os.getpid()}@1700000000",  # another process had that number before
+        f"{MACHINE}:4194305@{BEGAN}",  # beyond any process number
+        f"{MACHINE}:{os.getpid()}@b08edcd8-0000+17",  # another process had that number before, or before the last boot
     ],
 )
 def test_trials_of_dead_processes_of_this_machine_are_handed_out_again(experiment, worker):
@@ -186,9 +192,72 @@ def test_trials_of_dead_processes_of_this_machine_are_handed_out_again(experimen
     assert experiment.status().told == 24
 
 
-@pytest.mark.parametrize("worker", [None, "elsewhere:4194305@1700000000", "me", f"{socket.gethostname()}:x"])
+@pytest.mark.parametrize(
+    "worker", [None, f"elsewhere{MACHINE}:4194305@{BEGAN}", f"{MACHINE}7:4194305@{BEGAN}", "me", f"{MACHINE}:x@y"]
+)
 def test_trials_of_others_are_theirs_until_their_lease_is_over(experiment, worker):
     experiment.ask(3, worker=worker)
     assert experiment.release_dead() == 0
     experiment.run(score)
     assert (experiment.status().told, experiment.status().pending) == (21, 3)
+
+
+def test_a_program_that_exits_python_gives_its_trial_back_and_others_are_kept(experiment):
+    three = threading.Barrier(3, timeout=20)
+
+    def exits(trial):
+        three.wait()
+        if trial.id == 1:
+            sys.exit(3)
+        return 1.0
+
+    with pytest.raises(SystemExit):
+        experiment.run(exits, jobs=3)
+    assert (experiment.status().told, [trial.id for trial in experiment.ask()]) == (2, [1])
+
+
+def test_more_values_than_there_is_budget_for_are_evidence_all_the_same(quick):
+    experiment = ba.Experiment.create(f"{quick}/o.db", "e", PRIOR, budget=10)
+    experiment.run(lambda trial: [score(trial)] * 3)
+    status = experiment.status()
+    assert (status.state, status.spent, sum(arm.evaluations for arm in status.arms)) == ("spent", 10, 10)
+    assert sum(arm.history for arm in status.arms) == 3 * status.told - 10
+
+
+def test_trials_that_others_settled_do_not_end_a_run(quick):
+    """Another worker tells, fails or refunds what this one still works on."""
+    experiment = ba.Experiment.create(f"{quick}/s.db", "e", PRIOR, budget=6)
+    other = ba.Experiment.open(f"{quick}/s.db", "e")
+
+    def meddled(trial):
+        if trial.id == 1:
+            other.tell(1, 0.5)
+            raise ValueError("too late")
+        if trial.id == 2:
+            other.fail(2, refund=True)
+        if trial.id == 3:
+            other.fail(3)
+        return 1.0
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        experiment.run(meddled, catch=ValueError)
+    status = experiment.status()
+    assert (status.state, status.spent) == ("spent", 6)
+    assert sum(arm.evaluations for arm in status.arms) == 6
+    assert sum(arm.history for arm in status.arms) == 1, "refunded, and told after all"
+    assert experiment.rebuild()
+
+
+def test_values_that_cannot_be_are_failures_where_they_are_caught(quick):
+    experiment = ba.Experiment.create(f"{quick}/y.db", "e", ["a", "b"], budget=6, yes_no=True)
+    experiment.run(lambda trial: 0.4 if trial.id == 3 else 1, catch=ba.RewardError)
+    assert (experiment.status().told, experiment.status().failed) == (5, 1)
+    (failure,) = (event for event in experiment.log() if event.kind == "failed")
+    assert failure.payload["message"] == "value is 0.4; expected 0 or 1"
+
+
+@pytest.mark.parametrize("bad", [True, "ValueError", (ValueError, 3)])
+def test_catch_is_checked(experiment, bad):
+    with pytest.raises(ba.InputError, match="catch is"):
+        experiment.run(score, catch=bad)

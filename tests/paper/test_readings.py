@@ -93,7 +93,7 @@ def test_without_readings_policies_are_those_of_their_names(tmp_path):
     lab = Lab(tmp_path, runs=50, budgets=2)
     assert all(lab.policy(name) == ba.policy(name) for name in ba.policies.names())
     names = ("uniform", "warmup-ts", "sh", "sr", "bayes-elim", "ts-tci")
-    found = lab.results("check", lab.prior("independent, random"), names, [20, 60])
+    found = lab.results(lab.prior("independent, random"), names, [20, 60])
     plain = ba.simulate(prior("independent, random", 0), names, [20, 60], runs=50)
     for name in names:
         for budget in (20.0, 60.0):

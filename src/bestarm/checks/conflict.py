@@ -13,7 +13,7 @@ from bestarm.models.bernoulli import Bernoulli
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array, shown
 
-__all__ = ["Conflict", "conflict"]
+__all__ = ["Conflict", "conflict", "noise_conflict"]
 
 _FACTORS = np.exp(np.linspace(np.log(0.25), np.log(16), 61))
 _SURPRISING = 0.01
@@ -72,6 +72,24 @@ def conflict(model: Any, counts: ArrayLike, sums: ArrayLike) -> Conflict:
     widen = best if p < _SURPRISING and best > 1 else 1.0
     harmful = bool(p < 1e-6 and best > 4)
     return Conflict(z, p, widen, harmful, _sentence(model, z, p, widen, harmful))
+
+
+def noise_conflict(model: Gaussian, counts: ArrayLike, sums: ArrayLike, squares: ArrayLike) -> tuple[float, float]:
+    """Do rewards scatter more than the model's noise? (p, how many times the sd). (1, NaN) where nothing tells.
+
+    Squared distances from the averages over the noise variance are χ² with Σ(n_k − 1) degrees of freedom. squares: of
+    rewards, summed for each arm, (K,). A scatter that is too small is no alarm: averages given as one reward have none.
+    """
+    n, s = model._checked_sums(counts, sums, "sums")
+    squared = np.asarray(squares, dtype=np.float64)
+    free = float(np.maximum(n - 1, 0.0).sum())
+    if free == 0:
+        return 1.0, float("nan")
+    from scipy.stats import chi2
+
+    average = np.divide(s, n, out=np.zeros(len(n)), where=n > 0)
+    within = float((np.maximum(squared - n * average**2, 0.0) / model.noise_var).sum())
+    return float(chi2.sf(within, free)), float(np.sqrt(within / free))
 
 
 def _gaussian(model: Gaussian, n: Array, s: Array) -> tuple[Array, float, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from bestarm.estimate import legible
 from bestarm.experiment.recommendation import intervals
+from bestarm.validation import visible
 
 if TYPE_CHECKING:
     from bestarm.experiment.experiment import Experiment, Trial
@@ -19,13 +20,34 @@ _ROWS = 15
 _EVERY = 0.5  # seconds between two drawings, and so many times as long as a drawing takes
 _SHARE = 20
 _BAR = 20
+_ALIKE = 10  # values of several arms that are all the same: hardly what was meant
 
 
-class PlainLines:
-    """One line for each evaluation, on standard error."""
+class _View:
+    """What both have in common: an eye on values that never change."""
 
     def __init__(self, experiment: "Experiment") -> None:
         self._experiment = experiment
+        self._seen: set[float] = set()
+        self._arms: set[int] = set()
+        self._number = 0
+
+    def _note(self, trial: "Trial", result: Any) -> str:
+        """The result in words; says so once where values never change."""
+        if isinstance(result, BaseException):
+            return f"failed: {visible(str(result))}"
+        if not self._experiment.settings.model.binary and np.ndim(result) == 0:
+            self._seen.add(float(result))
+            self._arms.add(trial.arm)
+            self._number += 1
+        if self._number == _ALIKE and len(self._seen) == 1 and len(self._arms) > 1:
+            text = f"all {_ALIKE} values so far are {float(result):g}; is that the number you mean? (--metric-regex)"
+            click.echo(f"{self._experiment.name}: {text}", err=True)
+        return format(result, "g") if np.ndim(result) == 0 else f"{len(result)} values"
+
+
+class PlainLines(_View):
+    """One line for each evaluation, on standard error."""
 
     def __enter__(self) -> Self:
         return self
@@ -35,19 +57,20 @@ class PlainLines:
 
     def show(self, trial: "Trial", result: Any) -> None:
         """A trial and its value, or why it failed."""
-        said = f"failed: {result}" if isinstance(result, BaseException) else f"{result:g}"
-        click.echo(f"{trial.id}/{self._experiment.status().budget:g} {trial.name}: {said}", err=True)
+        status, said = self._experiment.status(), self._note(trial, result)
+        click.echo(f"{status.spent:g}/{status.budget:g} {visible(trial.name)}: {said}", err=True)
 
 
-class LiveTable:
+class LiveTable(_View):
     """The arms most likely to be best, redrawn as values come in; NO_COLOR is respected."""
 
     def __init__(self, experiment: "Experiment") -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._experiment = experiment
-        self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=False)
+        super().__init__(experiment)
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, auto_refresh=False, transient=False)
         self._next = 0.0  # when to draw again
         self._last = ""
 
@@ -65,8 +88,8 @@ class LiveTable:
 
     def show(self, trial: "Trial", result: Any) -> None:
         """A trial and its value, or why it failed."""
-        failed = isinstance(result, BaseException)
-        self._last = f"{trial.name}: {'failed: ' + str(result) if failed else format(result, 'g')}"
+        said = self._note(trial, result)
+        self._last = f"{_shortened(trial.name, 20)}: {said}"
         if time.monotonic() >= self._next:
             self._draw()
 
@@ -79,27 +102,50 @@ class LiveTable:
         status, posterior = self._experiment.status(), self._experiment.posterior()
         chance = np.asarray(posterior.prob_best().value)
         low, high = intervals(posterior)
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("arm", overflow="ellipsis", no_wrap=True, max_width=32)
-        for head in ("evaluations", "mean", "90 % interval"):
-            table.add_column(head, justify="right", no_wrap=True)
-        table.add_column("chance to be best", no_wrap=True)
         spread = float((high - low).min()) / 2
         ranked = sorted(range(len(chance)), key=lambda k: -chance[k])
-        for k in ranked[:_ROWS]:
-            arm = status.arms[k]
-            bar = "█" * round(_BAR * chance[k])
+        rows = ranked[: max(3, min(_ROWS, self._console.height - 4))]
+        seen = [arm.evaluations + arm.history for arm in status.arms]
+        guess = any(seen) or posterior is not self._experiment.settings.model
+        numbers = {
+            k: (legible(posterior.mean[k], spread), f"{legible(low[k], spread)} to {legible(high[k], spread)}")
+            if guess
+            else ("–", "–")
+            for k in rows
+        }
+        # what there is room for: names first, then the interval, then bars
+        width = self._console.width
+        fixed = 2 * 4 + len("evaluations") + max(len(numbers[k][0]) for k in rows) + len("best?") + 2
+        span = max(len("90 % interval"), *(len(numbers[k][1]) for k in rows))
+        name = min(max(len(visible(status.arms[k].name)) for k in rows), max(12, width - fixed - span - 2))
+        with_span = fixed + name + span <= width
+        bar = max(0, min(_BAR, width - fixed - name - (span if with_span else 0) - 2))
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.add_column("arm", no_wrap=True)
+        for head in ("evaluations", "mean", *(["90 % interval"] if with_span else [])):
+            table.add_column(head, justify="right", no_wrap=True)
+        table.add_column("best?" if bar < 12 else "chance to be best", no_wrap=True)
+        for k in rows:
             table.add_row(
-                Text(arm.name, style="bold" if k == posterior.best else ""),
-                f"{arm.evaluations + arm.history:,}",
-                legible(posterior.mean[k], spread),
-                f"{legible(low[k], spread)} to {legible(high[k], spread)}",
-                Text(f"{chance[k]:4.0%} {bar}"),
+                Text(_shortened(status.arms[k].name, name), style="bold" if k == posterior.best else ""),
+                f"{seen[k]:,}",
+                *numbers[k][: 1 + with_span],
+                Text(f"{chance[k]:4.0%} {'█' * round(bar * chance[k])}"),
             )
-        rest = len(ranked) - _ROWS
+        rest = len(ranked) - len(rows)
         foot = f"{status.spent:g} of {status.budget:g} spent" + (f", {rest} more arms" if rest > 0 else "")
         foot += f", {status.failed} failed" if status.failed else ""
-        self._live.update(Group(table, Text(f"{foot}   {self._last}", style="dim", no_wrap=True, overflow="ellipsis")))
+        foot += f"   {self._last}"
+        self._live.update(Group(table, Text(foot, style="dim", no_wrap=True, overflow="ellipsis")))
         self._live.refresh()
         done = time.monotonic()
         self._next = done + max(_EVERY, _SHARE * (done - began))
+
+
+def _shortened(name: str, most: int) -> str:
+    """Both ends of a long name: many begin alike."""
+    plain = visible(name)
+    if len(plain) <= most:
+        return plain
+    tail = (most - 1) // 2
+    return f"{plain[: most - 1 - tail]}…{plain[len(plain) - tail :]}"

@@ -1,6 +1,7 @@
 """The entry point: the list of commands, and the one place where errors become sentences."""
 
 import io
+import os
 import re
 import sys
 import warnings
@@ -64,6 +65,9 @@ for command in _COMMANDS:
 
 def main() -> None:
     """Run the command line; a bad input is one sentence on stderr and exit code 2."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever called
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # an old terminal shows a question mark for what it cannot write
@@ -88,5 +92,5 @@ def main() -> None:
 
 def without_secrets(text: str) -> str:
     """Addresses without their passwords, wherever somebody put one."""
-    hidden = re.sub(r"(\w+://[^\s:/@]*):[^\s@]*@", r"\1:***@", text)
+    hidden = re.sub(r"(\w+:?//?[^\s:/@]*):\S*@", r"\1:***@", text)
     return re.sub(r"(password=)[^\s&']*", r"\1***", hidden)

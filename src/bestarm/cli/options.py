@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import math
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from typing import Any
 import click
 
 from bestarm.errors import InputError
-from bestarm.validation import shown
+from bestarm.validation import shown, visible
 
 __all__ = [
     "as_json",
@@ -19,6 +21,7 @@ __all__ = [
     "form_option",
     "formatted",
     "numbers",
+    "prose",
     "reading",
     "results_options",
     "settings_options",
@@ -120,6 +123,14 @@ def experiment_options(arms: str, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def prose(text: str) -> str:
+    """Sentences, wrapped on a terminal and on one line elsewhere."""
+    text = visible(text)
+    if not sys.stdout.isatty():
+        return text
+    return click.wrap_text(text, min(shutil.get_terminal_size().columns, 100))
+
+
 def numbers(text: str | None, name: str) -> list[float] | None:
     """Numbers separated by commas."""
     if text is None:
@@ -157,6 +168,7 @@ def formatted(form: str, rows: Sequence[dict[str, Any]], about: dict[str, Any]) 
 def table_text(rows: Sequence[dict[str, str]]) -> str:
     """Columns aligned: the first to the left, the others to the right."""
     heads = list(rows[0])
+    rows = [{head: visible(row[head]) for head in heads} for row in rows]
     widths = {head: max(len(head), *(len(row[head]) for row in rows)) for head in heads}
     lines = []
     for row in [{head: head for head in heads}, *rows]:

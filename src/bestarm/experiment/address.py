@@ -12,6 +12,8 @@ from bestarm.validation import shown
 
 __all__ = ["parsed", "reason", "shown_url"]
 
+# mistyped addresses, which no file is called
+_NO_PATH = re.compile(r"(postgres|sqlite)\w*(:|//)|.*\b(password|dbname)\s*=", re.IGNORECASE)
 # what the databases say, and what to say of it
 _REASONS = (
     (r"database is locked|lock timeout|LockNotAvailable", "is locked by another process; try again"),
@@ -58,13 +60,17 @@ def parsed(url: str | Path) -> URL:
         raise InputError(f"store is {shown(url) if not isinstance(url, str) else 'empty or not text'}; {expected}")
     text = str(url)
     if "://" not in text:
+        if text == ":memory:" or _NO_PATH.match(text):
+            raise InputError(f"store is no path and no address that can be read; {expected}")
         return URL.create("sqlite", database=text)
     scheme = text.split("://", 1)[0]
     try:
         read = make_url(text)
     except (ArgumentError, ValueError):
         raise InputError(f"store begins with {shown(scheme)} and cannot be read; {expected}") from None
-    if scheme == "sqlite" and not read.host and read.database and read.database != ":memory:":
+    if "@" in (read.host or ""):
+        raise InputError("store has a user or password with an @ in it; expected %40 for it")
+    if scheme == "sqlite" and not read.host and not read.query and read.database and read.database != ":memory:":
         return URL.create("sqlite", database=read.database)
     if scheme.split("+")[0] in ("postgresql", "postgres") and read.database:
         return read.set(drivername="postgresql+psycopg")

@@ -9,10 +9,13 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -23,10 +26,16 @@ from bestarm.validation import shown
 __all__ = ["Command", "CommandError", "Measured"]
 
 _PLACEHOLDERS = ("arm", "index", "trial", "seed", "item")
+_PLACEHOLDER = re.compile(r"\{(" + "|".join(_PLACEHOLDERS) + r")\}")
+# colours, titles, cursors
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _KEPT = 1 << 16  # bytes of output looked at
 _NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?!\w|\.\d)|(?:inf(?:inity)?|nan)\b)", re.IGNORECASE
 )
+_THOUSANDS = re.compile(r"(?<![\w.,])[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?![\w,])")  # one number, or several
+_ANSWERS = {"yes": 1.0, "true": 1.0, "pass": 1.0, "passed": 1.0, "no": 0.0, "false": 0.0, "fail": 0.0, "failed": 0.0}
+_ANSWER = re.compile(rf"\b(?:{'|'.join(_ANSWERS)})\b", re.IGNORECASE)
 _GRACE = 2.0  # seconds between asking a program to end and ending it
 
 
@@ -48,6 +57,8 @@ class Command:
     timeout: seconds after which it and all it started are ended. metric_regex: its first group, where it last matches,
     is the value; metric_json: the key (a.b for nested ones) in the last line that is a JSON object. Otherwise the value
     is the last number printed.
+
+    answers: set it, and words such as yes, false or passed are values too.
     """
 
     def __init__(
@@ -68,6 +79,10 @@ class Command:
             self._words = [line] if shell else shlex.split(line)
         except ValueError as error:
             raise InputError(f"command is {shown(line)}, which cannot be split into words: {error}") from None
+        if shell and not _bare(line):
+            raise InputError(
+                f"command is {shown(line)}; expected placeholders outside quotes: the shell gets them quoted"
+            )
         if timeout is not None and not 0 < timeout <= 1e7:
             raise InputError(f"timeout is {shown(timeout)}; expected seconds above 0")
         if metric_regex is not None and metric_json is not None:
@@ -78,7 +93,10 @@ class Command:
             raise InputError(f"metric_regex is {shown(metric_regex)}, which cannot be read: {error}") from None
         if self._regex is not None and self._regex.groups < 1:
             raise InputError(f"metric_regex is {shown(metric_regex)}; expected a group (…) around the number")
+        if not shell and not re.search(r"\{\w+\}", self._words[0]):
+            _check_program(self._words[0], line)
         self._shell, self._timeout, self._key = shell, timeout, metric_json
+        self.answers = False
         self._running: set[subprocess.Popen[bytes]] = set()
         self._ended = False
 
@@ -97,13 +115,12 @@ class Command:
         if code != 0:
             why = f"took longer than {self._timeout:g} s" if code is None else f"ended with exit code {code}"
             raise CommandError(f"{why}{_last_words(err or out)}")
-        return Measured(self._value(out), out)
+        return Measured(self._value(out, err), out)
 
     def stop(self) -> None:
         """End all programs that run, and start no more."""
         self._ended = True
-        for process in list(self._running):
-            _end(process)
+        _end(list(self._running))
 
     def _run(self, words: list[str], surroundings: dict[str, str], paper: str) -> tuple[int | None, str, str]:
         """Exit code (None: it took too long), and the ends of its two outputs."""
@@ -126,7 +143,7 @@ class Command:
             raise InputError(f"command starts {shown(words[0])}, which cannot be started: {reason}") from None
         self._running.add(process)
         if self._ended:  # between the look above and now
-            _end(process)
+            _end([process])
         try:
             ends: list[deque[bytes]] = [deque(), deque()]
             readers = [
@@ -137,26 +154,44 @@ class Command:
                 code: int | None = process.wait(self._timeout)
             except subprocess.TimeoutExpired:
                 code = None
-                _end(process)
+                _end([process])
             for reader in readers:  # something left behind may hold its output open
                 reader.join(1.0)
         finally:
             self._running.discard(process)
-        out, err = (b"".join(list(end))[-_KEPT:].decode("utf-8", "replace") for end in ends)
+        out, err = (_plain(b"".join(list(end))[-_KEPT:].decode("utf-8", "replace")) for end in ends)
         return code, out, err
 
-    def _value(self, out: str) -> float:
+    def _value(self, out: str, err: str) -> float:
         if self._key is not None:
-            return _number(_looked_up(out, self._key), f"{self._key} in its output")
+            return self._number(_looked_up(out, self._key), f"{self._key} in its output")
         if self._regex is not None:
             found = [match for match in self._regex.finditer(out) if match.group(1) is not None]
             if not found:
-                raise CommandError(f"nothing that it printed matches {self._regex.pattern!r}{_last_words(out)}")
-            return _number(found[-1].group(1), "what matched")
-        numbers = _NUMBER.findall(out)
-        if not numbers:
-            raise CommandError(f"it printed no number{_last_words(out)}")
-        return _number(numbers[-1], "the last number that it printed")
+                raise CommandError(f"nothing that it printed matches {self._regex.pattern!r}{_last_words(out, err)}")
+            return self._number(found[-1].group(1), "what matched")
+        matches = list(_NUMBER.finditer(out)) + (list(_ANSWER.finditer(out)) if self.answers else [])
+        if not matches:
+            raise CommandError(f"it printed no number{_last_words(out, err)}")
+        last = max(matches, key=lambda match: match.end())
+        if doubt := next((each for each in _THOUSANDS.finditer(out) if each.end() == last.end()), None):
+            raise CommandError(f"it printed {doubt.group()!r}, one number or several: say which with --metric-regex")
+        return self._number(last.group(), "the last number that it printed")
+
+    def _number(self, value: Any, what: str) -> float:
+        if self.answers and isinstance(value, str) and value.strip().lower() in _ANSWERS:
+            return _ANSWERS[value.strip().lower()]
+        return _number(value, what)
+
+
+def _check_program(word: str, line: str) -> None:
+    """Refuse a program that cannot be started before anything is spent on it."""
+    if shutil.which(word) is not None:
+        return
+    if os.path.isfile(word):
+        raise InputError(f"command starts {shown(word)}, which cannot be started; expected a program (chmod +x)")
+    hint = "; pipes, lists and redirections need --shell" if re.search(r"[|;<>&]", line) else ""
+    raise InputError(f"command starts {shown(word)}; there is no such program{hint}")
 
 
 def _filled(word: str, texts: dict[str, str], quoted: bool) -> str:
@@ -166,7 +201,12 @@ def _filled(word: str, texts: dict[str, str], quoted: bool) -> str:
         text = texts[match.group(1)]
         return shlex.quote(text) if quoted else text
 
-    return re.sub(r"\{(" + "|".join(_PLACEHOLDERS) + r")\}", value, word)
+    return _PLACEHOLDER.sub(value, word)
+
+
+def _plain(text: str) -> str:
+    """Without what terminals act upon, and with plain minus signs."""
+    return _ESCAPES.sub("", text).replace("\u2212", "-")
 
 
 def _aside(function: Any, *args: Any) -> threading.Thread:
@@ -194,31 +234,50 @@ def _write(pipe: IO[bytes], text: str) -> None:
         pass  # a program need not read what it is given
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a program and everything that it started: first kindly, then surely."""
+def _end(processes: "Sequence[subprocess.Popen[bytes]]") -> None:
+    """End programs and everything that they started, all at once: first kindly, then surely."""
     import psutil
 
+    family: list[psutil.Process] = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            parent = psutil.Process(process.pid)
+            family += [*parent.children(recursive=True), parent]
     try:
-        parent = psutil.Process(process.pid)
-        family = [*parent.children(recursive=True), parent]
-    except psutil.NoSuchProcess:
-        family = []
-    if os.name == "posix":  # what it started may have lost its parent, but hardly its group
-        for sign in (15, 9):
-            if sign == 9:
-                deadline = time.monotonic() + _GRACE
-                while process.poll() is None and time.monotonic() < deadline:
-                    time.sleep(0.02)
-            try:
-                os.killpg(process.pid, sign)
-            except (ProcessLookupError, PermissionError):
-                break
-    for member in family:
-        try:
-            member.kill()
-        except psutil.NoSuchProcess:
-            continue
-    process.wait(10)
+        for process in processes:
+            _signal(process, 15)
+        deadline = time.monotonic() + _GRACE
+        while any(process.poll() is None for process in processes) and time.monotonic() < deadline:
+            time.sleep(0.02)
+    finally:  # at once, if somebody is impatient
+        for process in processes:
+            _signal(process, 9)
+        for member in family:
+            with suppress(psutil.Error):
+                member.kill()
+    for process in processes:
+        process.wait(10)
+
+
+def _signal(process: "subprocess.Popen[bytes]", sign: int) -> None:
+    """To its whole group: what it started may have lost its parent, but hardly its group."""
+    if os.name == "posix":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, sign)
+
+
+def _bare(line: str) -> bool:
+    """Whether no placeholder of a shell's line stands inside quotes, where its value would not be safe."""
+    quote, k = "", 0
+    while k < len(line):
+        if line[k] == "\\" and quote != "'":
+            k += 1
+        elif line[k] in "'\"" and quote in ("", line[k]):
+            quote = "" if quote else line[k]
+        elif quote and _PLACEHOLDER.match(line, k):
+            return False
+        k += 1
+    return True
 
 
 def _looked_up(out: str, key: str) -> Any:
@@ -248,6 +307,8 @@ def _number(value: Any, what: str) -> float:
     return number
 
 
-def _last_words(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return f"; it said: {lines[-1][:200]}" if lines else "; it said nothing"
+def _last_words(text: str, other: str = "") -> str:
+    for said, where in ((text, "it said"), (other, "on its standard error it said")):
+        if lines := [line.strip() for line in said.splitlines() if line.strip()]:
+            return f"; {where}: {lines[-1][:200]}"
+    return "; it said nothing"

@@ -9,9 +9,10 @@
     released  trials: nobody works on them any more
     told      trial, n, sum, squares, and what was said: value, values, or mean and sem; extra: what more it spent
     failed    trial, refund, cost, item, message
-    added     arm, n, sum, squares: history; spends nothing
+    added     arm, n, sum, squares: history; spends nothing. trial: one that was refunded and gave something after all
     extended  by: so much more budget
     stopped   stop_at, chance: a run saw a chance of being wrong below stop_at
+    running   command: a digest of the program that evaluates from now on
 
 `Totals` says what an event does to the sums of each arm and to the budget. The store applies it in the transaction that
 writes the event; rebuilding applies the whole log again, in the same order, and so to the last bit.
@@ -74,7 +75,8 @@ def change_of(kind: str, payload: dict[str, Any]) -> Change:
             state, back = (REFUNDED, payload["cost"]) if payload["refund"] else (FAILED, 0.0)
             return Change(spent=-back, trials=((payload["trial"], {"state": state}),))
         case "added":
-            return Change(payload["arm"], payload["n"], payload["sum"], payload["squares"], history=True)
+            late = ((payload["trial"], {"state": TOLD}),) if "trial" in payload else ()
+            return Change(payload["arm"], payload["n"], payload["sum"], payload["squares"], history=True, trials=late)
         case "extended":
             return Change(budget=payload["by"])
     return Change()

@@ -7,8 +7,11 @@
 Every call is one transaction on the store. Nothing is kept in the object that is not in the log.
 """
 
+import hashlib
 import math
+import threading
 import warnings
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bestarm.errors import InputError, ToldTwiceWarning
+from bestarm.errors import ExperimentExists, InputError, OverBudget, RewardError, StoreError, ToldTwiceWarning
 from bestarm.experiment.events import FAILED, PENDING, REFUNDED, TOLD, Event, now, stamp
 from bestarm.experiment.player import Player
-from bestarm.experiment.recommendation import Recommendation, recommended
-from bestarm.experiment.settings import Settings, checked_budget
+from bestarm.experiment.recommendation import Evidence, Recommendation, recommended
+from bestarm.experiment.settings import KEYS, Settings, checked_budget
 from bestarm.experiment.worker import is_dead, this_process
+from bestarm.models.files import replace_file
 from bestarm.policies.contract import Policy
 from bestarm.validation import Array, non_negative, real_array, shown
 
@@ -32,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ArmStatus", "Experiment", "Status", "Trial"]
 
-_SLACK = 1e-9  # of sums of costs
 _LONGEST_TEXT = 4000  # of messages and outputs that are stored
 
 
@@ -40,7 +43,7 @@ _LONGEST_TEXT = 4000  # of messages and outputs that are stored
 class Trial:
     """One evaluation to make: of the arm called `name`, with its payload, on an item of the pool where there is one.
 
-    id: to tell it by. seed: a number of its own, for evaluations that draw random numbers.
+    id: to tell it by. seed: a number of its own below 2³¹, for evaluations that draw random numbers.
     """
 
     id: int
@@ -88,9 +91,10 @@ class Status:
 class Experiment:
     """Made by `Experiment.create` or `Experiment.open`."""
 
-    def __init__(self, store: "Store", name: str, settings: Settings, url: str | Path) -> None:
-        self._store, self.name, self.settings, self._url = store, name, settings, url
+    def __init__(self, store: "Store", name: str, settings: Settings) -> None:
+        self._store, self.name, self.settings = store, name, settings
         self._player: Player | None = None
+        self._lock = threading.RLock()  # of the player: threads may share an experiment
 
     # ------------------------------------------------------------------ making and finding
 
@@ -125,7 +129,8 @@ class Experiment:
         lease
             Seconds after which a trial that nobody told is handed out again.
         load_if_exists
-            Open an experiment of that name if it is there, with the same arms, budget and policy.
+            Open an experiment of that name if it is there, with the same arms, settings and budget (as it was created,
+            or as it has been extended).
         """
         from bestarm.experiment.store import Store  # databases are for those who keep experiments
 
@@ -136,17 +141,25 @@ class Experiment:
         # what the policy cannot do with this is found out before anything is stored
         _player_of(settings, settings.budget).propose(1, settings.budget)
         if opened.create(label, settings.model.num_arms, document):
-            return cls(opened, label, settings, store)
+            return cls(opened, label, settings)
         if not load_if_exists:
-            raise InputError(f"name is {shown(label)}, which {opened.address} has already; expected a new name")
+            raise ExperimentExists(f"name is {shown(label)}, which {opened.address} has already; expected a new name")
         there = cls.open(store, label)
-        first = there.settings.document()
-        for key in ("model", "learn", "costs", "pool", "policy", "seed", "budget"):
-            if document.get(key) != first.get(key):
-                what = "arms or prior" if key in ("model", "learn") else key
-                hint = "; more of it: extend" if key == "budget" else ""
-                raise InputError(f"{what} is not what experiment {shown(label)} was created with{hint}")
+        there.check_same(settings)
         return there
+
+    def check_same(self, said: Settings, keys: Sequence[str] = KEYS) -> None:
+        """Refuse settings that are not this experiment's; keys: which to look at, of `settings.KEYS`."""
+        if "budget" in keys and said.budget != self.settings.budget:
+            with self._store.reading(self.name) as t:
+                total = t.counters.budget
+            if said.budget != total:
+                raise InputError(
+                    f"budget is {said.budget:g}, and experiment {shown(self.name)} was created with "
+                    f"{self.settings.budget:g}; expected that, or `extend` for more"
+                )
+        if different := self.settings.different(said, keys):
+            raise InputError(f"{different} is not what experiment {shown(self.name)} was created with")
 
     @classmethod
     def open(cls, store: str | Path, name: str) -> "Experiment":
@@ -158,10 +171,16 @@ class Experiment:
             first = t.events(most=1)
         if not first:
             raise InputError(f"name is {shown(name)}, whose log is empty; expected an experiment")
-        return cls(opened, name, Settings.read(first[0].payload), store)
+        try:
+            settings = Settings.read(first[0].payload)
+        except (InputError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise StoreError(
+                f"store {opened.address}: experiment {shown(name)} is damaged, or of a newer bestarm ({error!r})"
+            ) from None
+        return cls(opened, name, settings)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Experiment.open, (self._url, self.name))
+        return (Experiment.open, (self._store.place, self.name))
 
     def __repr__(self) -> str:
         return f"Experiment({self.name!r}, {self.settings.model.num_arms} arms, {self._store.address})"
@@ -176,27 +195,29 @@ class Experiment:
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= 10**6:
             raise InputError(f"k is {shown(k)}; expected a whole number from 1 to 1,000,000")
         who = self._worker(worker)
-        try:
-            with self._store.transaction(self.name) as t:
-                again = list(t.expired(int(k)))
-                if again:
-                    t.append("leased", {"trials": [row.trial for row in again], "until": self._until(), "worker": who})
-                trials = [self._trial(row.trial, row.arm, row.item) for row in again]
-                while len(trials) < k and (arm := self._next_arm(t)) is not None:
-                    trials.append(self._hand_out(t, arm, who))
-        except BaseException:
-            self._player = None  # it may have seen events that were not kept
-            raise
+        with self._lock:
+            try:
+                with self._store.transaction(self.name) as t:
+                    again = list(t.expired(int(k)))
+                    if again:
+                        held = {"trials": [row.trial for row in again], "until": self._until(), "worker": who}
+                        t.append("leased", held)
+                    trials = [self._trial(row.trial, row.arm, row.item) for row in again]
+                    while len(trials) < k and (arm := self._next_arm(t)) is not None:
+                        trials.append(self._hand_out(t, arm, who))
+            except BaseException:
+                self._player = None  # it may have seen events that were not kept
+                raise
         return trials
 
     def _next_arm(self, t: "Transaction") -> int | None:
         """The arm to evaluate next; None where the budget is spent, or the policy wants to see more first."""
         settings = self.settings
         room = t.counters.budget - t.counters.spent
-        if room + _SLACK < settings.costs.min():
+        if room + settings.slack < settings.costs.min():
             return None
         player = self._caught_up(t)
-        if not player.queue or settings.costs[player.queue[-1]] > room + _SLACK:
+        if not player.queue or settings.costs[player.queue[-1]] > room + settings.slack:
             trial = t.counters.trials + 1
             counts, own = player.propose(trial, room)
             if not counts.any():
@@ -225,7 +246,9 @@ class Experiment:
 
     def _trial(self, number: int, arm: int, item: int | None) -> Trial:
         arms, pool = self.settings.model.arms, self.settings.pool
-        seed = int(np.random.SeedSequence(self.settings.seed, spawn_key=(5, number)).generate_state(1)[0])
+        # the name in it: a second experiment of the same seed is no repetition of the first one's noise
+        own = (5, number, zlib.crc32(self.name.encode()))
+        seed = int(np.random.SeedSequence(self.settings.seed, spawn_key=own).generate_state(1)[0] >> 1)
         payload = None if arms.payloads is None else arms.payloads[arm]
         return Trial(number, arm, arms.names[arm], payload, None if pool is None or item is None else pool[item], seed)
 
@@ -286,13 +309,16 @@ class Experiment:
             if row.state == TOLD:
                 warnings.warn(f"trial {number} was told before; nothing was stored", ToldTwiceWarning, stacklevel=2)
                 return False
-            if row.state == REFUNDED:
-                raise InputError(f"trial is {number}, which failed and was refunded; expected `add` for its value")
+            if row.state == REFUNDED:  # its money is back: evidence that spends nothing
+                late = {"arm": row.arm, "n": count, "sum": total, "squares": squares, "trial": number}
+                t.append("added", late | said)
+                return True
             extra = (count - 1) * row.cost
-            if extra > (left := t.counters.budget - t.counters.spent) + _SLACK:
-                raise InputError(
+            if extra > (left := t.counters.budget - t.counters.spent) + self.settings.slack:
+                raise OverBudget(
                     f"values has {count} entries, {extra:g} more to spend than the trial's own {row.cost:g}, and "
-                    f"{left:g} of the budget are left; expected fewer, or `extend` first"
+                    f"{left:g} of the budget are left; expected fewer, or `extend` first",
+                    1 + int((left + self.settings.slack) // row.cost),
                 )
             payload = {"trial": number, "arm": row.arm, "n": count, "sum": total, "squares": squares, "extra": extra}
             kept = {} if output is None else {"output": _tail(output)}
@@ -316,18 +342,21 @@ class Experiment:
         with self._store.transaction(self.name) as t:
             t.append("added", {"arm": index, "n": count, "sum": total, "squares": squares} | said)
 
-    def fail(self, trial: Trial | int, refund: bool = False, message: str | None = None) -> None:
-        """An evaluation gave nothing. It is spent all the same, unless refunded."""
+    def fail(self, trial: Trial | int, refund: bool = False, message: str | None = None) -> bool:
+        """An evaluation gave nothing. It is spent, unless it is refunded, at once or later. True where that is news."""
         number = _number(trial)
         if not isinstance(refund, bool):
             raise InputError(f"refund is {shown(refund)}; expected True or False")
         with self._store.transaction(self.name) as t:
             row = self._row(t, number)
             if row.state == TOLD:
-                raise InputError(f"trial is {number}, which was told before; expected a pending one")
-            if row.state == PENDING:
-                payload = {"trial": number, "arm": row.arm, "refund": refund, "cost": row.cost, "item": row.item}
-                t.append("failed", payload | {"message": None if message is None else _tail(message)})
+                warnings.warn(f"trial {number} was told before; nothing was stored", ToldTwiceWarning, stacklevel=2)
+                return False
+            if row.state != PENDING and not (row.state == FAILED and refund):
+                return False
+            payload = {"trial": number, "arm": row.arm, "refund": refund, "cost": row.cost, "item": row.item}
+            t.append("failed", payload | {"message": None if message is None else _tail(message)})
+        return True
 
     def extend(self, budget: float) -> float:
         """So much more budget; returns all of it. The policy starts anew on what is left, with what it knows."""
@@ -363,7 +392,7 @@ class Experiment:
             seen = np.atleast_1d(real_array(forms[given[0]], given[0], ndim=0 if value is not None else 1))
             if not 1 <= len(seen) <= 10**6:
                 raise InputError(f"values has {len(seen)} entries; expected 1 to 1,000,000")
-            self._refuse_as(given[0], lambda: model._check_rewards(seen))
+            self._refuse_as(given[0], forms[given[0]], lambda: model._check_rewards(seen))
             total = float(seen[0]) if len(seen) == 1 else math.fsum(seen)
             said = {"value": float(seen[0])} if value is not None else {"values": seen.tolist()}
             return said, len(seen), total, math.fsum(seen**2)
@@ -374,23 +403,31 @@ class Experiment:
         if sem is None and model.moments == 2 and count > 1:
             raise InputError("sem is None; expected the standard error of the mean, from which the noise is learned")
         error = 0.0 if sem is None else float(non_negative(sem, "sem", ndim=0))
-        total = centre * int(count)
+        total, place = centre * int(count), np.eye(1, model.num_arms)[0]
+
+        def check(total: float) -> None:
+            model._check_totals(place * int(count), place * total)
+
         if abs(total - round(total)) < 1e-9 * max(abs(total), 1.0):
-            total = float(round(total))  # a share of yes answers is whole in number
-        place = np.zeros(model.num_arms)
-        place[0] = 1.0
-        self._refuse_as("mean", lambda: model._check_totals(place * int(count), place * total))
+            try:
+                check(total)
+            except InputError:  # a share of yes answers is whole in number, but for rounding
+                total = float(round(total))
+        self._refuse_as("mean", f"{shown(mean)} of n = {count}", lambda: check(total))
         squares = total**2 / int(count) + error**2 * int(count) * (int(count) - 1)
         said = {"mean": centre, "n": int(count), "sem": None if sem is None else error}
         return said, int(count), total, squares
 
     @staticmethod
-    def _refuse_as(argument: str, check: Callable[[], None]) -> None:
+    def _refuse_as(argument: str, value: Any, check: Callable[[], None]) -> None:
         """A refusal of the model, in the words of the call."""
         try:
             check()
         except InputError as error:
-            raise InputError(f"{argument} cannot be a reward of this model: {error}") from None
+            expected = str(error).rpartition("expected ")[2]
+            raise RewardError(
+                f"{argument} is {value if isinstance(value, str) else shown(value)}; expected {expected}"
+            ) from None
 
     # ------------------------------------------------------------------ looking
 
@@ -410,23 +447,26 @@ class Experiment:
         """The arm to pick now, how sure that is, and why. margin: an arm this close to the best is as good."""
         slack = float(non_negative(margin, "margin", ndim=0))
         with self._store.reading(self.name) as t:
-            sums = t.sums()
+            sums, numbers = t.sums(), t.numbers()
         total = sums[:, :3] + sums[:, 3:]
-        return recommended(self._after(sums), total[:, 0], total[:, 1], slack)
+        n, rewards, squares = total.T
+        evidence = Evidence(self.settings.model, n, rewards, squares, _failed(numbers, len(n)))
+        return recommended(self._after(sums), evidence, slack)
 
     def status(self) -> Status:
         """How far the experiment is."""
-        with self._store.reading(self.name) as t:
+        with self._lock, self._store.reading(self.name) as t:
             sums, numbers, counters, state = t.sums(), t.numbers(), t.counters, self._state(t)
         n, total = sums[:, 0] + sums[:, 3], sums[:, 1] + sums[:, 4]
         means = np.divide(total, n, out=np.full(len(n), np.nan), where=n > 0)
+        failed = _failed(numbers, len(n))
         arms = tuple(
             ArmStatus(
                 name,
                 int(sums[k, 0]),
                 int(sums[k, 3]),
                 numbers.get((k, PENDING), 0),
-                numbers.get((k, FAILED), 0) + numbers.get((k, REFUNDED), 0),
+                int(failed[k]),
                 float(means[k]),
             )
             for k, name in enumerate(self.settings.model.names)
@@ -449,10 +489,10 @@ class Experiment:
             return "open"
         waits = any(state == PENDING for _, state in t.numbers())
         room = t.counters.budget - t.counters.spent
-        if room + _SLACK < self.settings.costs.min():
+        if room + self.settings.slack < self.settings.costs.min():
             return "waiting" if waits else "spent"
         player = self._caught_up(t)
-        if player.queue and self.settings.costs[player.queue[-1]] <= room + _SLACK:
+        if player.queue and self.settings.costs[player.queue[-1]] <= room + self.settings.slack:
             return "open"
         if player.propose(t.counters.trials + 1, room)[0].any():
             return "open"
@@ -470,7 +510,7 @@ class Experiment:
         from bestarm.report.page import report_page
 
         slack = float(non_negative(margin, "margin", ndim=0))
-        Path(path).write_text(report_page(story_of(self, slack)), encoding="utf-8")
+        replace_file(Path(path), report_page(story_of(self, slack)))
 
     def rebuild(self) -> bool:
         """Derive all sums from the log again; True where that changed nothing."""
@@ -490,7 +530,8 @@ class Experiment:
 
         function: gives the value of a trial (a number, or a list of numbers). jobs: how many at once, in threads.
         retries: how often an evaluation that raises is tried again. catch: errors after which a trial counts as failed
-        and the run goes on; others end it, with the trial given back. max_failures: in a row, after which it ends.
+        and the run goes on; others end it, with the trial given back (`RewardError`: a value that cannot be one).
+        max_failures: in a row, after which it ends.
         on_change: called with a trial and its value, or the error it failed with.
 
         Cut short, by Ctrl-C or worse, the same call goes on.
@@ -500,9 +541,27 @@ class Experiment:
         run(self, function, jobs, stop_at, retries, catch, max_failures, on_change)
         return self.recommend()
 
+    def _note_command(self, text: str) -> bool:
+        """Which program evaluates from now on; False where it was another one before. The log keeps a digest alone:
+        commands may hold secrets.
+        """
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        with self._store.transaction(self.name) as t:
+            before = t.last("running")
+            if before is None or before.payload["command"] != digest:
+                t.append("running", {"command": digest})
+        return before is None or bool(before.payload["command"] == digest)
+
     def _note_stop(self, stop_at: float, chance: float) -> None:
         with self._store.transaction(self.name) as t:
             t.append("stopped", {"stop_at": stop_at, "chance": chance})
+
+
+def _failed(numbers: dict[tuple[int, str], int], arms: int) -> Array:
+    """Trials of each arm that failed, refunded or not, (K,)."""
+    return np.array(
+        [numbers.get((k, FAILED), 0) + numbers.get((k, REFUNDED), 0) for k in range(arms)], dtype=np.float64
+    )
 
 
 def _player_of(settings: Settings, budget: float | None = None) -> Player:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bestarm.experiment.events import Event
-from bestarm.policies.contract import Policy, Problem, Pulls, State
+from bestarm.policies.contract import Policy, Problem, Pulls, State, lose
 from bestarm.validation import Array
 
 __all__ = ["Player"]
@@ -38,7 +38,9 @@ class Player:
     """pool: how many items each arm can be evaluated on, None for any number."""
 
     def __init__(self, policy: Policy, model: Any, costs: Array, seed: int, pool: int | None) -> None:
-        self._policy, self._costs, self._seed, self._pool = policy, costs, seed, pool
+        # in units of the cheapest evaluation: policies take sums of costs for equal that differ by 1e-9
+        self._unit = float(costs.min())
+        self._policy, self._costs, self._seed, self._pool = policy, costs / self._unit, seed, pool
         self._belief = model  # all that is known, whoever found it out
         self._budget, self._spent = 0.0, 0.0
         self._arm_of: dict[int, tuple[int, int]] = {}  # pending trial: its arm and the start that it belongs to
@@ -46,6 +48,7 @@ class Player:
         self._state: State | None = None  # None: to be started
         self._steady = getattr(policy, "steady", False)
         self._told = self._nothing()  # since the last plan, or the start of a steady policy
+        self._lost = np.zeros(model.num_arms)  # alike: evaluations that failed
         self._foreign = (
             self._nothing()
         )  # alike: history and trials from before the start, which the policy did not ask for
@@ -105,11 +108,15 @@ class Player:
         self._add(self._told if mine else self._foreign, arm, payload)
 
     def _on_failed(self, payload: dict[str, Any]) -> None:
-        arm, _ = self._closed(payload["trial"], payload["arm"])
+        arm, start = self._closed(payload["trial"], payload["arm"])
         if payload["refund"]:
             self._spent -= payload["cost"]
+            if start != self._starts:  # money that the policy does not know of: it starts anew, as with more budget
+                self._state, self.queue = None, []
             if payload["item"] is not None:
                 self.returned.setdefault(arm, []).append(payload["item"])
+        elif start == self._starts and self._state is not None:
+            self._lost[arm] += 1
 
     def _on_added(self, payload: dict[str, Any]) -> None:
         self._add(self._foreign, payload["arm"], payload)
@@ -152,7 +159,7 @@ class Player:
         belief, state = self._advanced()
         pending = np.zeros_like(state.counts) if self._state is None else self._pending
         state = replace(state, pending=np.broadcast_to(pending, state.counts.shape))
-        asked, pulls = self._policy.next(state, room, self._stream(_CHOICE, trial))
+        asked, pulls = self._policy.next(state, room / self._unit, self._stream(_CHOICE, trial))
         return belief, asked, pulls.per_arm(1, len(self._costs))[0].copy()
 
     def _within_pool(self, belief: Any, counts: Array, trial: int, room: float) -> tuple[Array, bool]:
@@ -161,7 +168,7 @@ class Player:
             return counts, True
         left = self.items_left()
         counts = np.minimum(counts, left)
-        able = (left > 0) & (self._costs <= room + 1e-9)
+        able = (left > 0) & (self._costs <= room / self._unit + 1e-9)
         if counts.any() or not able.any():
             return counts, True
         # all that the policy wants has been evaluated on every item: of the others, one that may well be best
@@ -183,13 +190,15 @@ class Player:
         if counts.any() or more.any():
             belief = belief._conditioned(counts + more, sums + others)
         if self._state is None:
-            budget = None if self._policy.anytime else max(self._budget - self._spent, 0.0)
+            budget = None if self._policy.anytime else max(self._budget - self._spent, 0.0) / self._unit
             problem = Problem(belief, budget, self._costs, 1)
             return belief, self._policy.start(problem, self._stream(_START, self._starts))
         state = self._state
         if more.any():
             state = replace(state, belief=state.belief._conditioned(more, others[None]))
-        if counts.any():
+        if self._lost.any():
+            state = lose(state, np.broadcast_to(self._lost, state.counts.shape))
+        if counts.any() or self._lost.any():
             state = self._policy.observe(state, Pulls(counts=counts), sums[None])
         return belief, state
 
@@ -200,7 +209,7 @@ class Player:
             return  # all of it can be had again from the start and the sums since
         made = self._proposed(trial, room)  # again, where another worker planned this
         self._belief, self._state = made.belief, made.state
-        self._told, self._foreign = self._nothing(), self._nothing()
+        self._told, self._foreign, self._lost = self._nothing(), self._nothing(), np.zeros(len(self._costs))
         if fresh:
             self._starts += 1
             self._pending = np.zeros(len(self._costs))

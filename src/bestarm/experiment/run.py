@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bestarm.errors import BestarmError, InputError
+from bestarm.errors import BestarmError, InputError, OverBudget, RewardError
 from bestarm.experiment.recommendation import chance_wrong
 from bestarm.validation import shown
 
@@ -36,6 +37,8 @@ def run(
     """As `Experiment.run` says; on_change: called with a trial and its value, or the error it failed with."""
     _check(function, jobs, stop_at, retries, max_failures)
     caught = catch if isinstance(catch, tuple) else (catch,)
+    if not all(isinstance(each, type) and issubclass(each, BaseException) for each in caught):
+        raise InputError(f"catch is {shown(catch)}; expected an exception class, or a tuple of them")
     experiment.release_dead()
     running: dict[Future[Any], Trial] = {}
     failures = 0
@@ -54,9 +57,8 @@ def run(
                     continue
                 done, _ = wait(running, timeout=_BEAT, return_when=FIRST_COMPLETED)
                 for future in done:
-                    error = future.exception()
+                    error = _told_or_why_not(experiment, running[future], future)
                     if error is None:
-                        _tell(experiment, running[future], future.result())
                         failures = 0
                     elif isinstance(error, caught):
                         experiment.fail(running[future], message=str(error))
@@ -78,20 +80,23 @@ def run(
             begun = [future for future in running if not future.cancel()]
             wait(begun)  # threads cannot be ended, but what they still find out can be kept
             for future in begun:
-                if _kept(experiment, running[future], future):
-                    del running[future]
+                with suppress(BestarmError):
+                    if _told_or_why_not(experiment, running[future], future) is None:
+                        del running[future]
             if running:
                 experiment.release(list(running.values()))
             raise
 
 
-def _kept(experiment: "Experiment", trial: "Trial", future: Future[Any]) -> bool:
-    """Whether an evaluation of a run that was cut short could still be told."""
-    try:
-        _tell(experiment, trial, future.result())
-    except Exception:
-        return False
-    return True
+def _told_or_why_not(experiment: "Experiment", trial: "Trial", future: Future[Any]) -> BaseException | None:
+    """Tell what an evaluation gave; the error where it gave none, or what cannot be one."""
+    error = future.exception()
+    if error is None:
+        try:
+            _tell(experiment, trial, future.result())
+        except RewardError as refused:
+            return refused
+    return error
 
 
 def _sure(experiment: "Experiment", stop_at: float | None) -> bool:
@@ -105,8 +110,9 @@ def _sure(experiment: "Experiment", stop_at: float | None) -> bool:
 def _others_matter(experiment: "Experiment") -> bool:
     """Whether what others hold can lead to more evaluations: where budget is left that the policy waits to plan."""
     status = experiment.status()
+    settings = experiment.settings
     return status.state == "open" or (
-        status.state == "waiting" and status.left + 1e-9 >= float(experiment.settings.costs.min())
+        status.state == "waiting" and status.left + settings.slack >= float(settings.costs.min())
     )
 
 
@@ -126,7 +132,11 @@ def _tell(experiment: "Experiment", trial: "Trial", result: Any) -> None:
     if value is None:
         raise InputError(f"function returned None for {trial.name!r}; expected a number")
     if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim):
-        experiment.tell(trial, values=value, output=output)
+        try:
+            experiment.tell(trial, values=value, output=output)
+        except OverBudget as error:  # they have been made: what there is no money for is evidence all the same
+            experiment.tell(trial, values=value[: error.room], output=output)
+            experiment.add(trial.arm, values=value[error.room :])
     else:
         experiment.tell(trial, value, output=output)
 

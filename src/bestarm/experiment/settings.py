@@ -18,9 +18,10 @@ from bestarm.policies.contract import Policy, Problem, checked_fit
 from bestarm.policies.registry import policy as named_policy
 from bestarm.validation import Array, IntArray, broadcast, choice, positive, shown, size
 
-__all__ = ["Settings"]
+__all__ = ["KEYS", "Settings", "checked_budget"]
 
 _LONGEST_POOL = 10**6
+KEYS = ("model", "policy", "costs", "pool", "seed", "budget")  # the same whenever an experiment is gone on with
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +94,18 @@ class Settings:
             "bestarm": bestarm.__version__,
         }
 
+    def different(self, other: "Settings", keys: Sequence[str]) -> str:
+        """What of `keys` is not the same, in words; budgets are the experiment's business."""
+        mine, theirs = self.document(), other.document()
+        for key in keys:
+            if key == "model":
+                if (mine.get("model"), mine.get("learn")) != (theirs.get("model"), theirs.get("learn")):
+                    odd = set(self.model.names) ^ set(other.model.names)
+                    return f"arms or prior ({min(odd)!r} is in one of them only)" if odd else "arms or prior"
+            elif key != "budget" and mine[key] != theirs[key]:
+                return key
+        return ""
+
     @classmethod
     def read(cls, document: dict[str, Any]) -> "Settings":
         """From the log."""
@@ -111,6 +124,11 @@ class Settings:
         return cls(
             model, document["budget"], rule, price, costs is not None, items, document["seed"], document["lease"]
         )
+
+    @property
+    def slack(self) -> float:
+        """What sums of costs may be off by."""
+        return 1e-9 * float(self.costs.min())
 
     @cached_property
     def order(self) -> IntArray:
@@ -155,11 +173,12 @@ def _items(pool: Any) -> tuple[Any, ...]:
         raise InputError(f"pool is {shown(pool)}; expected a list of items, or how many there are")
     if not 1 <= len(items) <= _LONGEST_POOL:
         raise InputError(f"pool has {len(items):,} items; expected 1 to {_LONGEST_POOL:,}")
-    try:
-        json.dumps(items, allow_nan=False)
+    try:  # JSON's own types from the start: every worker sees the same items
+        text = json.dumps(items, allow_nan=False, ensure_ascii=False)
+        text.encode()
+        return tuple(json.loads(text))
     except (TypeError, ValueError, RecursionError):
         raise InputError("pool has an item that JSON cannot hold; expected text, numbers, lists or maps") from None
-    return tuple(items)
 
 
 def _policy_document(policy: Any) -> dict[str, Any]:
@@ -169,7 +188,8 @@ def _policy_document(policy: Any) -> dict[str, Any]:
             f"policy is {shown(policy)}; expected a name or a policy of bestarm, which every worker can make again"
         )
     options = {each.name: getattr(policy, each.name) for each in fields(policy)}
-    return {"class": name, "options": {key: list(v) if isinstance(v, tuple) else v for key, v in options.items()}}
+    plain = {key: np.array(v).tolist() if isinstance(v, tuple | np.generic) else v for key, v in options.items()}
+    return {"class": name, "options": plain}
 
 
 def _tuples(options: dict[str, Any]) -> dict[str, Any]:

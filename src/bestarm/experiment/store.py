@@ -35,7 +35,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError, NoSuchModuleError, SQLAlchemyError
 
-from bestarm.errors import InputError, StoreError
+from bestarm.errors import InputError, NoSuchExperiment, StoreError
 from bestarm.experiment import migrations
 from bestarm.experiment.address import parsed, reason, shown_url
 from bestarm.experiment.events import PENDING, Change, Event, change_of, dumped, now, stamp
@@ -115,7 +115,7 @@ class Store:
         self.address = shown_url(url)
         path = Path(self._url.database or "")
         if self._url.drivername == "sqlite" and must_exist and not os.path.exists(path):
-            raise InputError(f"store is {shown(str(path))}; there is no such file: create an experiment first")
+            raise NoSuchExperiment(f"store is {shown(str(path))}; there is no such file: create an experiment first")
         self._pid = os.getpid()
         self._engine = self._connected()
         weakref.finalize(self, _dispose, self._engine, self._pid)
@@ -133,7 +133,9 @@ class Store:
             event.listen(engine, "begin", _begin_sqlite)
             return engine
         try:
-            timeouts = f"-c lock_timeout={int(_PATIENCE * 1000)}"
+            theirs = self._url.query.get("options", "")
+            own = theirs if isinstance(theirs, str) else " ".join(theirs)
+            timeouts = f"{own} -c lock_timeout={int(_PATIENCE * 1000)}".lstrip()
             return create_engine(self._url, pool_pre_ping=True, connect_args={"options": timeouts})
         except (ImportError, NoSuchModuleError):
             raise InputError(
@@ -147,6 +149,13 @@ class Store:
             self._engine.dispose(close=False)
             self._pid = os.getpid()
         return self._engine
+
+    @property
+    def place(self) -> str | Path:
+        """What opens it again, secrets included."""
+        if self._url.drivername == "sqlite":
+            return Path(self._url.database or "")
+        return self._url.render_as_string(hide_password=False)
 
     # ------------------------------------------------------------------ experiments
 
@@ -186,7 +195,7 @@ class Store:
         row = connection.execute(wanted.with_for_update() if locked else wanted).one_or_none()
         if row is None:
             there = ", ".join(map(repr, connection.scalars(select(EXPERIMENTS.c.name).limit(5)))) or "none"
-            raise InputError(f"name is {shown(name)}; {self.address} has no such experiment, only: {there}")
+            raise NoSuchExperiment(f"name is {shown(name)}; {self.address} has no such experiment, only: {there}")
         return Transaction(connection, row.id, Counters(row.seq, row.trials, row.budget, row.spent))
 
     def rebuild(self, name: str) -> bool:
@@ -206,6 +215,8 @@ class Store:
             yield
         except SQLAlchemyError as error:
             raise StoreError(f"store {self.address} {reason(error, self._url.password)}") from None
+        except (UnicodeDecodeError, json.JSONDecodeError):
+            raise StoreError(f"store {self.address} is damaged: an event that is no text") from None
 
 
 class Transaction:
@@ -233,6 +244,17 @@ class Transaction:
             .limit(most)
         )
         return [Event(seq, at, kind, json.loads(text)) for seq, at, kind, text in self._connection.execute(wanted)]
+
+    def last(self, kind: str) -> Event | None:
+        """The last event of that kind."""
+        wanted = (
+            select(EVENTS.c.seq, EVENTS.c.at, EVENTS.c.kind, EVENTS.c.payload)
+            .where(EVENTS.c.experiment == self.experiment, EVENTS.c.kind == kind)
+            .order_by(EVENTS.c.seq.desc())
+            .limit(1)
+        )
+        row = self._connection.execute(wanted).one_or_none()
+        return None if row is None else Event(row[0], row[1], row[2], json.loads(row[3]))
 
     def sums(self) -> Array:
         """n, total and squares of every arm as told, and the same of its history, (K, 6)."""

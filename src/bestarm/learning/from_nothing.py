@@ -252,6 +252,11 @@ class LearnedBernoulli(_Mixture):
     pilot: int = 3
 
     @property
+    def binary(self) -> bool:
+        """Rewards are 0 or 1."""
+        return True
+
+    @property
     def batch_shape(self) -> tuple[int, ...]:
         """The leading axes; () for a single belief."""
         return np.broadcast_shapes(self.counts.shape, self.sums.shape)[:-1]

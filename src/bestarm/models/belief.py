@@ -88,6 +88,11 @@ class OverArms:
         def sample(self, size: int | tuple[int, ...] | None = None, rng: Any = None) -> Array: ...
 
     @property
+    def binary(self) -> bool:
+        """Whether rewards are 0 or 1."""
+        return False
+
+    @property
     def num_arms(self) -> int:
         return self.arms.count
 

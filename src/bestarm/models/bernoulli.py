@@ -39,6 +39,11 @@ class Bernoulli(OverArms):
         object.__setattr__(self, "alpha", read_only(self.alpha))
         object.__setattr__(self, "beta", read_only(self.beta))
 
+    @property
+    def binary(self) -> bool:
+        """Rewards are 0 or 1."""
+        return True
+
     @classmethod
     def independent(
         cls,

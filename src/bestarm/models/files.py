@@ -54,7 +54,7 @@ def save(model: Belief, path: str | Path, source: dict[str, Any] | None = None, 
     target = _path(path)
     text = dumps(model, "json" if target.suffix.lower() == ".json" else "yaml", source, units)
     try:
-        _replace(target, text)
+        replace_file(target, text)
     except (OSError, ValueError) as error:
         raise InputError(f"path is {shown(str(target))}; it cannot be written: {_reason(error)}") from None
 
@@ -77,7 +77,7 @@ def dumps(model: Belief, form: str = "yaml", source: dict[str, Any] | None = Non
     return str(yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=2**20))
 
 
-def _replace(target: Path, text: str) -> None:
+def replace_file(target: Path, text: str) -> None:
     """Write all of the file or nothing: a reader, or a crash, never meets half of one."""
     if target.exists() and not target.is_file():  # a pipe or a terminal has nothing to keep; a directory is refused
         target.write_text(text, encoding="utf-8")

@@ -59,6 +59,11 @@ class GeneralizedLinear(OverArms):
 
     exact: ClassVar[bool] = False
 
+    @property
+    def binary(self) -> bool:
+        """Whether rewards are 0 or 1, by the family."""
+        return self.family.binary
+
     @classmethod
     def of(
         cls,

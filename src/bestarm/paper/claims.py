@@ -254,7 +254,7 @@ def _rules(lab: Lab) -> list[Gap]:
 
 def _logistic(lab: Lab) -> list[Gap]:
     return [
-        _less(logistic_results(lab, name, model), "g", other, name)
+        _less(logistic_results(lab, model), "g", other, name)
         for name, model, _ in logistic_settings(lab.seed, lab.readings)
         for other in ("uniform", "warmup-ts")
     ]

@@ -53,16 +53,20 @@ def make(name: str, lab: Lab) -> Figure:
     recipe, before = FIGURES[name], len(lab.used)
     panels = tuple(recipe.panels(lab))
     settings = {"figure": name, **lab.settings}
-    if other := sorted({_said_runs(each) for each in lab.used[before:] if each.settings["runs"] != lab.runs}):
+    if other := sorted({_said_runs(each) for each in lab.used[before:] if _runs(each) != lab.runs}):
         settings["but"] = "; ".join(other)
     return Figure(name, recipe.title, recipe.where, recipe.alt, panels, settings)
 
 
-def _said_runs(results: Results) -> str:
+def _runs(settings: dict[str, Any]) -> int:
+    return int(settings["runs"])
+
+
+def _said_runs(settings: dict[str, Any]) -> str:
     """Whose runs are fewer, and how many."""
-    runs, repeats = int(results.settings["runs"]), int(results.settings["repeats"])
+    runs, repeats = _runs(settings), int(settings["repeats"])
     times = f"{runs:,} instances, {repeats:,} runs of each" if repeats > 1 else f"{runs:,} runs"
-    return f"{', '.join(results.policies)}: {times}"
+    return f"{', '.join(settings['policies'])}: {times}"
 
 
 def _against_budget(lab: Lab, title: str, found: Results, what: str = "error") -> Panel:
@@ -190,7 +194,7 @@ def _misspecified(what: str) -> Callable[[Lab], list[Panel]]:
 
 def _logistic(lab: Lab) -> list[Panel]:
     return [
-        _against_budget(lab, name, logistic_results(lab, name, model))
+        _against_budget(lab, name, logistic_results(lab, model))
         for name, model, _ in logistic_settings(lab.seed, lab.readings)
     ]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from bestarm.policies.rejects import SuccessiveRejects
 from bestarm.policies.top_two import TopTwo
 from bestarm.policies.warmup import Warmup
 from bestarm.report.curves import Curve
-from bestarm.simulation.engine import simulate
-from bestarm.simulation.results import Results
+from bestarm.simulation.engine import fingerprint, simulate
+from bestarm.simulation.results import Outcome, Results
+from bestarm.simulation.worlds import truth_of
 
 __all__ = ["Lab", "NOT_PUBLISHED", "PUBLISHED", "Variant"]
 
@@ -65,7 +66,7 @@ NOT_PUBLISHED = (
 class Lab:
     """runs: of each cell. deep_runs: of rolling where arms are hierarchical. budgets: at most so many of each setting,
     0 for all. published: the authors' variants. readings: names of `READINGS` to take instead. folder: for finished
-    simulations. movies: path to MovieLens, or None.
+    simulations. movies: path to MovieLens, or None. used: what was run or found, in order.
     """
 
     folder: Path
@@ -78,7 +79,7 @@ class Lab:
     movies: str | None = None
     executor: Executor | None = None
     progress: bool = False
-    used: list[Results] = field(default_factory=list)
+    used: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.readings = checked_readings(self.readings)
@@ -103,42 +104,50 @@ class Lab:
 
     def results(
         self,
-        name: str,
         model: Any,
         policies: Sequence[str] | Mapping[str, Any],
         budgets: Sequence[int],
         runs: int | None = None,
         thin: bool = True,
         part: bool = False,
-        **options: Any,
+        truth: Any = None,
+        repeats: int = 1,
+        outcome: Literal["conditional", "realised"] = "conditional",
     ) -> Results:
-        """A simulation, run now or found in the folder. thin: at fewer budgets, if the lab is told to. part: it is only
-        one of several that make a cell.
+        """A simulation, run now or found in the folder, where each policy has a file of its own: what several figures
+        show, or a lab that plays other variants, is run once. thin: at fewer budgets, if the lab is told to. part: it
+        is one of several that make a cell.
         """
         chosen: dict[str, Any] = dict(policies) if isinstance(policies, Mapping) else {each: each for each in policies}
         amounts = self.thinned(budgets) if thin else list(budgets)
         number = self.runs if runs is None else runs
-        made = {label: self.policy(each) if isinstance(each, str) else each for label, each in chosen.items()}
-        about = repr((name, made, amounts, number, self.seed, sorted(options), *self.readings))
         self.folder.mkdir(parents=True, exist_ok=True)
-        kept = (
-            self.folder
-            / f"{name.replace(', ', '-').replace(' ', '-')}-{hashlib.sha256(about.encode()).hexdigest()[:12]}.bin"
-        )
-        found = simulate(
-            model,
-            made,
-            amounts,
-            number,
-            seed=self.seed,
-            out=kept,
-            executor=self.executor,
-            progress=self.progress,
-            **options,
-        )
+        world = fingerprint(model, truth_of(model, truth))
+        blocks: dict[tuple[str, float, int], Outcome] = {}
+        settings: dict[str, Any] = {}
+        for label, each in chosen.items():
+            played = self.policy(each) if isinstance(each, str) else each
+            about = repr((world, played, amounts, number, self.seed, repeats, outcome))
+            digest = hashlib.sha256(about.encode()).hexdigest()[:16]
+            found = simulate(
+                model,
+                {played.name: played},
+                amounts,
+                number,
+                self.seed,
+                truth,
+                executor=self.executor,
+                out=self.folder / f"{played.name.replace(':', '-')}-{digest}.bin",
+                progress=self.progress,
+                repeats=repeats,
+                outcome=outcome,
+            )
+            blocks |= {(label, budget, block): one for (_, budget, block), one in found.blocks.items()}
+            settings = found.settings
+        together = Results({**settings, "policies": list(chosen), "options": {}}, blocks)
         if not part:
-            self.used.append(found)
-        return found
+            self.used.append({key: together.settings[key] for key in ("policies", "runs", "repeats")})
+        return together
 
     def curves(self, results: Results, what: str = "error") -> list[Curve]:
         """One curve a policy: its mean outcome over budgets, with standard errors."""

@@ -62,7 +62,7 @@ WARMUP_RULES = ("warmup-ts", "warmup-ttts", "warmup-t3c", "warmup-ts-tci")
 def main_results(lab: Lab, kind: str, flavour: str = "random") -> Results:
     """The paper's variants and its rivals in one setting."""
     name = f"{kind}, {flavour}"
-    return lab.results(name, lab.prior(name), (*OURS, *RIVALS[kind]), BUDGETS[kind])
+    return lab.results(lab.prior(name), (*OURS, *RIVALS[kind]), BUDGETS[kind])
 
 
 def prior_results(lab: Lab, label: str, policy: str) -> Results:
@@ -75,7 +75,7 @@ def prior_results(lab: Lab, label: str, policy: str) -> Results:
         "misspecified": Gaussian.independent(truth.mean + 0.5 * rng.standard_normal(10), sd),
         "learned online": unknown_means(rng.random(10), np.eye(10), sd),
     }[label]
-    return lab.results(f"priors {label}", believed, [policy], BUDGETS["independent"], truth=truth)
+    return lab.results(believed, [policy], BUDGETS["independent"], truth=truth)
 
 
 def misspecified_results(lab: Lab, what: str, alpha: float, policy: str) -> Results:
@@ -87,56 +87,54 @@ def misspecified_results(lab: Lab, what: str, alpha: float, policy: str) -> Resu
         assumed = Gaussian.independent(mean + alpha * u, spread)
     else:
         assumed = Gaussian.independent(mean, 0.3 + alpha)
-    return lab.results(f"{what} off by {alpha}", assumed, [policy], BUDGETS["independent"], truth=truth)
+    return lab.results(assumed, [policy], BUDGETS["independent"], truth=truth)
 
 
-def logistic_results(lab: Lab, name: str, model: Any) -> Results:
+def logistic_results(lab: Lab, model: Any) -> Results:
     """The paper plans G-optimal designs as if the bandit were linear Gaussian."""
     rivals: Mapping[str, Any] = {each: each for each in ("uniform", "warmup-ts", "tie", "rolling")}
     rivals = {**rivals, "g": Fixed(method="g", fisher=False)}
-    return lab.results(f"logistic {name}", model, rivals, BUDGETS["logistic"])
+    return lab.results(model, rivals, BUDGETS["logistic"])
 
 
 def elimination_results(lab: Lab, name: str) -> Results:
     """Plans as they are, and with elimination on top."""
     pairs = ("uniform", "elim:uniform", "bound-mix", "elim:bound-mix", "g", "elim:g")
-    return lab.results(f"elimination {name}", lab.prior(name), pairs, BUDGETS["independent"])
+    return lab.results(lab.prior(name), pairs, BUDGETS["independent"])
 
 
 def warmup_length_results(lab: Lab, rule: str) -> Results:
     """Warm-ups of K, 2 K and 3 K rounds."""
     lengths = {f"{k} K": replace(lab.policy(f"warmup-{rule}"), length=10 * k) for k in LENGTHS}
     model, budgets = lab.prior("independent, random"), BUDGETS["independent"][1:]
-    return lab.results(f"warm-up warm-up by {rule}", model, lengths, budgets)
+    return lab.results(model, lengths, budgets)
 
 
 def warmup_rule_results(lab: Lab, kind: str) -> Results:
     """Warm-ups by different policies."""
-    return lab.results(f"warm-ups {kind}", lab.prior(f"{kind}, random"), WARMUP_RULES, BUDGETS[kind])
+    return lab.results(lab.prior(f"{kind}, random"), WARMUP_RULES, BUDGETS[kind])
 
 
 def mix_results(lab: Lab, name: str) -> Results:
     """Blends α bound + (1 − α) heuristic."""
     mixes = {f"α = {alpha:g}": Fixed(method="bound", mix=alpha) for alpha in ALPHAS}
-    return lab.results(f"mix {name}", lab.prior(name), mixes, BUDGETS["independent"])
+    return lab.results(lab.prior(name), mixes, BUDGETS["independent"])
 
 
 def instance_results(lab: Lab, name: str) -> Results:
     """100 runs of each of 1,000 instances (a tenth of the lab's runs)."""
     instances, repeats = max(10, lab.runs // 10), 100 if lab.runs >= 1000 else 10
     budgets = BUDGETS[name.split(",")[0]]
-    return lab.results(
-        f"instances {name}", lab.prior(name), OURS, budgets, runs=instances, repeats=repeats, outcome="realised"
-    )
+    return lab.results(lab.prior(name), OURS, budgets, runs=instances, repeats=repeats, outcome="realised")
 
 
 def beyond_results(lab: Lab, kind: str, flavour: str) -> list[Results]:
     """What goes beyond the paper, in one of its settings; rolling apart where it has fewer runs."""
     name = f"{kind}, {flavour}"
-    found = [lab.results(f"beyond {name}", lab.prior(name), BEYOND[kind], BUDGETS[kind])]
+    found = [lab.results(lab.prior(name), BEYOND[kind], BUDGETS[kind])]
     if "rolling" not in BEYOND[kind]:
         few = min(lab.runs, lab.deep_runs)
-        found.append(lab.results(f"beyond {name}", lab.prior(name), ["rolling"], BUDGETS[kind], runs=few))
+        found.append(lab.results(lab.prior(name), ["rolling"], BUDGETS[kind], runs=few))
     return found
 
 
@@ -144,10 +142,10 @@ def ratio_results(lab: Lab, kind: str) -> tuple[Results, Results]:
     """The paper's variants at the budgets of a setting, and rolling at those and at shorter ones."""
     name = f"{kind}, random"
     model, budgets = lab.prior(name), BUDGETS[kind]
-    ours = lab.results(f"ratio {name}", model, (*OURS, "bound"), budgets)
+    ours = lab.results(model, (*OURS, "bound"), budgets)
     few = sorted({max(1, round(budgets[0] * share)) for share in (0.25, 0.4, 0.55, 0.75)} | set(lab.thinned(budgets)))
     runs = min(lab.runs, lab.deep_runs) if kind == "hierarchical" else lab.runs
-    return ours, lab.results(f"ratio {name}", model, ["rolling"], few, runs=runs, thin=False)
+    return ours, lab.results(model, ["rolling"], few, runs=runs, thin=False)
 
 
 def movielens_results(lab: Lab) -> list[Results]:
@@ -160,10 +158,9 @@ def movielens_results(lab: Lab) -> list[Results]:
     groups = max(1, min(50, lab.runs // 20))
     rng = np.random.default_rng([lab.seed, 3])
     parts = []
-    for group in range(groups):
+    for _ in range(groups):
         items = rng.choice(rated, 100, replace=False)
         found = lab.results(
-            f"movielens {group}",
             low_rank_prior(factors, items),
             (*OURS, *RIVALS["movielens"]),
             BUDGETS["movielens"],

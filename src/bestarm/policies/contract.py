@@ -26,6 +26,7 @@ __all__ = [
     "checked_fit",
     "first_best",
     "hold",
+    "lose",
     "marginal",
     "upright",
 ]
@@ -92,8 +93,8 @@ class Pulls:
 @dataclass(frozen=True, eq=False)
 class State:
     """Where a policy stands in each run. belief: what it believes now (batch axis R, or none while all runs know the
-    same); counts: evaluations observed, (R, K) or (K,); pending: handed out and not yet observed, alike; memory: what
-    the algorithm itself remembers.
+    same); counts: evaluations observed, (R, K) or (K,); pending: handed out and not yet observed, alike; lost: made and
+    paid, and nothing came of them, alike; memory: what the algorithm itself remembers.
     """
 
     problem: Problem
@@ -101,6 +102,7 @@ class State:
     counts: Array
     pending: Array
     memory: Any = None
+    lost: Any = 0.0
 
 
 class Policy(Protocol):
@@ -159,6 +161,12 @@ def absorb(state: State, pulls: Pulls, sums: Array, **changes: Any) -> State:
         belief = state.belief._conditioned(pulls.counts, sums)
         counts = state.counts + pulls.counts
     return replace(state, belief=belief, counts=counts, **changes)
+
+
+def lose(state: State, counts: Array) -> State:
+    """Evaluations that failed: an algorithm that counts takes them for made, and does not ask for them again."""
+    memory = state.memory.lose(counts) if hasattr(state.memory, "lose") else state.memory
+    return replace(state, lost=state.lost + counts, memory=memory)
 
 
 def marginal(belief: Any) -> Any:

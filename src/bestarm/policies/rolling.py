@@ -83,7 +83,7 @@ class Rolling:
         return replace(state, memory=_Stage(0, np.zeros(shape), shares, planned))
 
     def next(self, state: State, room: float | Array, rng: np.random.Generator) -> tuple[State, Pulls]:
-        given = state.counts + state.pending
+        given = state.counts + state.pending + state.lost
         if not (state.memory.target > given).any():
             state = self._plan(state, given)
         rest = np.maximum(state.memory.target - given, 0.0)  # live, one trial may bring several values
@@ -105,11 +105,13 @@ class Rolling:
         costs = problem.costs
         left = problem.known_budget(self.name) - given @ costs
         view = state.belief.gaussian()
-        if state.pending.any():
-            ahead = view.covariance.after(state.pending, view.noise_var).covariance
+        # what is out, and what failed: as if it told something, or an arm that always fails would be asked for ever
+        unseen = state.pending + state.lost
+        if unseen.any():
+            ahead = view.covariance.after(unseen, view.noise_var).covariance
             view = Gaussian(view.mean, ahead, view.noise_var, view.arms)
         amount = np.minimum(self._amount(problem, stage.number, left, view), left)
-        ahead = self._looks_ahead(problem, view) and not state.pending.any()
+        ahead = self._looks_ahead(problem, view) and not unseen.any()
         if ahead:  # the end is kept for single evaluations
             amount = np.where(left > _AHEAD, np.minimum(amount, left - _AHEAD), np.minimum(left, 1.0))
         # a belief that learns its own prior first sees a few evaluations of every arm

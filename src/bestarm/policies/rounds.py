@@ -40,6 +40,10 @@ class Rounds:
     order: Array
     table: Any
 
+    def lose(self, counts: Array) -> "Rounds":
+        """Evaluations of this round that gave nothing: it goes on without them."""
+        return replace(self, want=np.maximum(self.want - counts, 0.0))
+
     @property
     def means(self) -> Array:
         """Average reward in this round; −∞ for arms it did not evaluate."""
@@ -66,7 +70,7 @@ def begin(problem: Problem, rng: np.random.Generator, table: Any, belief: Any = 
 
 def ask(state: State, room: float | Array) -> Pulls:
     """What the round still wants, or as much of it as there is room for: fewest evaluations first."""
-    want = state.memory.want - state.pending
+    want = np.maximum(state.memory.want - state.pending, 0.0)  # live, one trial may bring several values
     left = want.sum(axis=1)
     limit = np.minimum(np.broadcast_to(np.asarray(room, dtype=np.float64), left.shape), left)
     if (limit >= left).all():

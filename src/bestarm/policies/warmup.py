@@ -56,7 +56,7 @@ class Warmup:
             # evidence from elsewhere may have come
             inner, pulls = self._player().next(replace(inner, belief=state.belief), room, rng)
             return replace(state, memory=(inner, length, rest)), pulls
-        rest = rest - state.pending
+        rest = np.maximum(rest - state.pending, 0.0)
         limit = np.minimum(rest.sum(axis=1), room)
         return state, Pulls(counts=rest if (limit >= rest.sum(axis=1)).all() else share_out(rest, limit))
 

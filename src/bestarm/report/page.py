@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bestarm.estimate import legible
-from bestarm.validation import Array
+from bestarm.validation import Array, visible
 
 if TYPE_CHECKING:
     from bestarm.experiment.story import Story
@@ -63,7 +63,7 @@ def report_page(story: "Story") -> str:
         f"<h1>{_name(title)}</h1>",
         f"<p class='about'>{len(names):,} options, {status.spent:g} of a budget of {status.budget:g} spent "
         f"({escape(status.state)}), policy {escape(status.policy)}, {way}.</p>",
-        f"<p class='decision'><bdi>{escape(_visible(found.text))}</bdi></p>",
+        f"<p class='decision'><bdi>{escape(visible(found.text))}</bdi></p>",
         f"<p>The recommended option is <strong>{_name(found.name)}</strong>. Chance that it is "
         f"{'the best' if not found.margin else f'within {found.margin:g} of the best'}: "
         f"<strong>{escape(format(found.chance, '.1%'))}</strong>"
@@ -88,12 +88,7 @@ def report_page(story: "Story") -> str:
 
 def _name(text: str) -> str:
     """A name that is no markup, and whose writing direction is its own."""
-    return f"<bdi>{escape(_visible(text))}</bdi>"
-
-
-def _visible(text: str) -> str:
-    """Control characters, which some readers act upon, as signs."""
-    return "".join(c if c.isprintable() else "�" for c in text)
+    return f"<bdi>{escape(visible(text))}</bdi>"
 
 
 def _plus_minus(chance: object) -> str:
@@ -229,7 +224,7 @@ def _ticks(most: float) -> list[float]:
 
 
 def _short(name: str, most: int = 24) -> str:
-    plain = _visible(name)
+    plain = visible(name)
     return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 

@@ -201,7 +201,7 @@ def simulate(
         "batch": None if batch is None else int(batch),
         "costs": price.tolist(),
         "outcome": kind,
-        "model": _fingerprint(model, source),
+        "model": fingerprint(model, source),
     }
     try:
         results, log = _opened(settings, out)
@@ -320,7 +320,7 @@ def _opened(settings: dict[str, Any], out: str | Path | None) -> tuple[Results, 
     return results, path.open("ab")
 
 
-def _fingerprint(model: Any, truth: Truth) -> str:
+def fingerprint(model: Any, truth: Truth) -> str:
     """A digest of the numbers of both, to tell other simulations' files."""
     digest = hashlib.sha256()
     for belief in (model, truth.model if isinstance(truth, FromModel) else None):

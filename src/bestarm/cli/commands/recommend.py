@@ -6,7 +6,7 @@ from typing import Any
 import click
 import numpy as np
 
-from bestarm.cli.options import as_json, form_option, store_option
+from bestarm.cli.options import as_json, form_option, prose, store_option
 
 
 @click.command()
@@ -24,7 +24,7 @@ def recommend(name: str, margin: float, store: str, form: str) -> None:
     if form == "json":
         click.echo(as_json({"experiment": name, **{key: _plain(value) for key, value in asdict(found).items()}}))
         return
-    click.echo(found.text)
+    click.echo(prose(found.text))
 
 
 def _plain(value: Any) -> Any:
