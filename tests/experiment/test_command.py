@@ -229,3 +229,47 @@ def test_arms_files(tmp_path):
     with pytest.raises(ba.InputError, match="cannot be read"):
         read_arms(tmp_path)
     assert os.path.exists(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "printed", ["\\033[1;32m0.53\\033[0m", "score: 0.53\\033[0;39m", "0.53\\033[1;0H", "\\033]0;title 7\\a0.53"]
+)
+def test_colours_are_no_numbers(printed):
+    assert Command(f"printf '{printed}'")(trial()).value == 0.53
+
+
+def test_a_typographer_s_minus():
+    assert Command("echo \u22120.5")(trial()).value == -0.5
+
+
+@pytest.mark.parametrize("line", ["echo '{arm}'", 'echo "{arm}"', "echo \"a 'b' {item}\"", "sh -c 'x {arm}'"])
+def test_placeholders_in_quotes_are_refused_for_a_shell(line):
+    with pytest.raises(ba.InputError, match="outside quotes"):
+        Command(line, shell=True)
+
+
+def test_quotes_elsewhere_are_fine_for_a_shell():
+    assert Command("echo 'it''s' \"5\" | wc -c; echo {arm} 3 \\' ", shell=True)(trial("x'; echo 9 #")).value == 3
+
+
+def test_programs_are_ended_all_at_once():
+    """Ten that ignore being asked: one grace for all of them."""
+    import threading
+
+    command = Command("sh -c 'trap \"\" TERM; sleep 60'")
+
+    def ended():
+        with pytest.raises(CommandError):
+            command(trial())
+
+    threads = [threading.Thread(target=ended) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    while len(command._running) < 10:
+        time.sleep(0.01)
+    time.sleep(0.3)  # for their traps
+    began = time.monotonic()
+    command.stop()
+    for thread in threads:
+        thread.join(20)
+    assert time.monotonic() - began < 8

@@ -391,3 +391,121 @@ def test_opening_what_is_not_there(store):
     ba.Experiment.create(store, "one", PRIOR, budget=5)
     with pytest.raises(ba.InputError, match="no such experiment, only: 'one'"):
         ba.Experiment.open(store, "two")
+
+
+BATCHES = ["sh", "sr", "bayes-elim", "elim:tie", "warmup-ts", "rolling", "tie"]
+
+
+@pytest.mark.parametrize("policy", BATCHES)
+def test_several_values_of_one_trial_while_others_of_its_arm_are_out(quick, policy):
+    model = ba.Gaussian.independent([0] * 4, 1, noise=1)
+    experiment = ba.Experiment.create(f"{quick}/b.db", "e", model, budget=16, policy=policy)
+    trials = experiment.ask(8)
+    arms = [trial.arm for trial in trials]
+    first = next((trial for trial in trials if arms.count(trial.arm) > 1), trials[0])
+    experiment.tell(first, values=[1.0] * 4)
+    for trial in trials:
+        if trial is not first:
+            experiment.tell(trial, 0.5)
+    drained(experiment, 3)
+    assert (experiment.status().state, experiment.status().spent) == ("spent", 16)
+
+
+@pytest.mark.parametrize("policy", ["rolling", "tie", "uniform", "sh", "sr", "bayes-elim", "ts-tci"])
+def test_an_arm_that_always_fails_leaves_the_others_their_share(quick, policy):
+    experiment = ba.Experiment.create(f"{quick}/f.db", "e", ["a", "b", "c"], budget=30, policy=policy)
+    while trials := experiment.ask():
+        for trial in trials:
+            experiment.fail(trial) if trial.name == "b" else experiment.tell(trial, float(trial.arm) + trial.seed % 3)
+    a, b, c = experiment.status().arms
+    assert experiment.status().state == "spent"
+    assert min(a.evaluations, c.evaluations) >= 3
+    assert b.failed <= 20
+
+
+def test_priced_budgets_are_spent_whatever_fails(quick):
+    rng = np.random.default_rng(1)
+    for k in range(15):
+        costs, budget = rng.choice([1, 2, 3, 5, 7], 3), int(rng.integers(8, 40))
+        model = ba.Gaussian.independent([0] * 3, 1, noise=1)
+        experiment = ba.Experiment.create(f"{quick}/{k}.db", "e", model, budget, costs=costs)
+        while trials := experiment.ask():
+            for trial in trials:
+                experiment.fail(trial) if trial.id in (2, 4) else experiment.tell(trial, rng.standard_normal())
+        assert experiment.status().left < costs.min()
+
+
+@pytest.mark.parametrize("unit", [1e-10, 1e-3, 333333333.3])
+@pytest.mark.parametrize("policy", ["uniform", "tie", "rolling"])
+def test_prices_of_any_size(quick, unit, policy):
+    model = ba.Gaussian.independent([0] * 3, 1, noise=1)
+    experiment = ba.Experiment.create(
+        f"{quick}/u.db", "e", model, 10 * unit, costs=[unit, unit, 2 * unit], policy=policy
+    )
+    drained(experiment)
+    status = experiment.status()
+    assert sum(arm.evaluations * cost for arm, cost in zip(status.arms, (1, 1, 2), strict=True)) in (9, 10)
+    assert status.spent <= 10 * unit * (1 + 1e-12)
+
+
+def test_totals_are_whole_only_where_rewards_are(quick):
+    experiment = ba.Experiment.create(f"{quick}/t.db", "e", ba.Gaussian.independent([0, 0], 1e-9, noise=1e-9), budget=9)
+    experiment.add(0, mean=1.3e-10, n=3)
+    experiment.add(1, values=[1.3e-10] * 3)
+    np.testing.assert_allclose(*experiment.posterior().mean, rtol=1e-12)
+    yes_no = ba.Experiment.create(f"{quick}/t.db", "y", ["a", "b"], budget=9, yes_no=True)
+    yes_no.add("a", mean=0.07, n=100)  # 7.000000000000001
+    assert yes_no.posterior().sums[0] == 7
+    with pytest.raises(ba.RewardError, match=r"mean is 0.53 of n = 41; expected numbers of successes"):
+        yes_no.add("a", mean=0.53, n=41)
+
+
+def test_items_are_the_same_for_every_worker(quick):
+    for pool in ([("q", "a"), ("r", "b")], [{1: 2}, {3: 4}]):
+        url = f"{quick}/{type(pool[0]).__name__}.db"
+        first = ba.Experiment.create(url, "e", PRIOR, budget=4, pool=pool)
+        assert (
+            ba.Experiment.create(url, "e", PRIOR, budget=4, pool=pool, load_if_exists=True).settings.pool
+            == first.settings.pool
+        )
+        (trial,) = first.ask()
+        assert ba.Experiment.open(url, "e").settings.pool == first.settings.pool
+        assert trial.item in ba.Experiment.open(url, "e").settings.pool
+    with pytest.raises(ba.InputError, match="JSON"):
+        ba.Experiment.create(f"{quick}/s.db", "e", PRIOR, budget=4, pool=["\ud800"])
+
+
+def test_threads_share_an_experiment(quick):
+    """Asking and looking at once leaves the policy as any other worker has it."""
+    experiment = ba.Experiment.create(f"{quick}/th.db", "e", PRIOR, budget=120, policy="ts")
+    experiment.run(lambda trial: float(experiment.status().told % 3), jobs=6)
+    players = []
+    for each in (experiment, ba.Experiment.open(f"{quick}/th.db", "e")):
+        with each._store.reading("e") as t:
+            players.append(each._caught_up(t))
+    shared, fresh = players
+    assert (shared.seq, shared.queue, shared._spent) == (fresh.seq, fresh.queue, 120)
+    assert shared._pending.tolist() == fresh._pending.tolist() == [0, 0, 0]
+    assert shared.propose(121, 1.0)[0].tolist() == fresh.propose(121, 1.0)[0].tolist()
+
+
+def test_a_second_experiment_of_the_same_seed_has_noise_of_its_own(quick):
+    seeds = [ba.Experiment.create(f"{quick}/n.db", name, PRIOR, budget=3).ask()[0].seed for name in ("one", "two")]
+    assert seeds[0] != seeds[1]
+    assert max(seeds) < 2**31
+
+
+def test_secrets_are_not_lying_about(quick):
+    experiment = ba.Experiment.create(f"{quick}/v.db", "e", PRIOR, budget=3)
+    assert "_url" not in vars(experiment)
+
+
+def test_a_damaged_log_is_said_in_a_sentence(quick):
+    import sqlite3
+
+    for k, text in enumerate(("{", '{"budget": 3}', "[]")):
+        ba.Experiment.create(f"{quick}/{k}.db", "e", PRIOR, budget=3)
+        with sqlite3.connect(f"{quick}/{k}.db") as connection:
+            connection.execute("UPDATE events SET payload = ?", (text,))
+        with pytest.raises(ba.StoreError, match="damaged"):
+            ba.Experiment.open(f"{quick}/{k}.db", "e")
