@@ -24,6 +24,7 @@ __all__ = [
     "positive",
     "read_only",
     "real_array",
+    "shortened",
     "shown",
     "size",
     "spread",
@@ -48,6 +49,15 @@ def shown(value: object) -> str:
 def visible(text: str) -> str:
     """Control characters, which terminals and readers act upon, as signs."""
     return "".join(c if c.isprintable() else "�" for c in text)
+
+
+def shortened(name: str, most: int) -> str:
+    """Both ends of a name that is too long: many begin alike."""
+    plain = visible(name)
+    if len(plain) <= most:
+        return plain
+    tail = (most - 1) // 2
+    return f"{plain[: most - 1 - tail]}…{plain[len(plain) - tail :]}"
 
 
 def read_only(array: Array) -> Array:

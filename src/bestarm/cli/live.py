@@ -9,7 +9,7 @@ import numpy as np
 
 from bestarm.estimate import legible
 from bestarm.experiment.recommendation import intervals
-from bestarm.validation import visible
+from bestarm.validation import shortened, visible
 
 if TYPE_CHECKING:
     from bestarm.experiment.experiment import Experiment, Trial
@@ -89,7 +89,7 @@ class LiveTable(_View):
     def show(self, trial: "Trial", result: Any) -> None:
         """A trial and its value, or why it failed."""
         said = self._note(trial, result)
-        self._last = f"{_shortened(trial.name, 20)}: {said}"
+        self._last = f"{shortened(trial.name, 20)}: {said}"
         if time.monotonic() >= self._next:
             self._draw()
 
@@ -127,7 +127,7 @@ class LiveTable(_View):
         table.add_column("best?" if bar < 12 else "chance to be best", no_wrap=True)
         for k in rows:
             table.add_row(
-                Text(_shortened(status.arms[k].name, name), style="bold" if k == posterior.best else ""),
+                Text(shortened(status.arms[k].name, name), style="bold" if k == posterior.best else ""),
                 f"{seen[k]:,}",
                 *numbers[k][: 1 + with_span],
                 Text(f"{chance[k]:4.0%} {'█' * round(bar * chance[k])}"),
@@ -140,12 +140,3 @@ class LiveTable(_View):
         self._live.refresh()
         done = time.monotonic()
         self._next = done + max(_EVERY, _SHARE * (done - began))
-
-
-def _shortened(name: str, most: int) -> str:
-    """Both ends of a long name: many begin alike."""
-    plain = visible(name)
-    if len(plain) <= most:
-        return plain
-    tail = (most - 1) // 2
-    return f"{plain[: most - 1 - tail]}…{plain[len(plain) - tail :]}"

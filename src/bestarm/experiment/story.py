@@ -21,14 +21,15 @@ __all__ = ["Story", "story_of"]
 
 _LOOKS, _FEW_LOOKS = 40, 16  # moments at which the chance to be best is computed; few where that takes draws
 _MANY = 200  # arms from which on the expected error is left out
+_SAID = 5  # options whose failures are told apart
 _ENTRIES = 4_000_000  # numbers that all looks together may hold
 
 
 @dataclass(frozen=True, eq=False)
 class Story:
     """recommendation, status: now. mean, low, high, chance: of each arm now, (K,). looks: evaluations seen, (T,);
-    chances: to be best at each of them, (T, K); wrong: that the arm picked then was not the best, (T,). budgets,
-    expected: errors that a plan made beforehand would have, under the prior, or empty. notes: sentences.
+    spent: of the budget by then, (T,); chances: to be best, (T, K); wrong: that the arm picked then was not, (T,).
+    budgets, expected: errors that a plan made beforehand would have, under the prior, or empty. notes: sentences.
     """
 
     status: "Status"
@@ -38,6 +39,7 @@ class Story:
     high: Array
     chance: Array
     looks: Array
+    spent: Array
     chances: Array
     wrong: Array
     budgets: Array
@@ -55,7 +57,8 @@ def story_of(experiment: "Experiment", margin: float = 0.0) -> Story:
     model = settings.model
     evidence = [event for event in log if event.kind in ("told", "added")]
     quick = isinstance(model, Gaussian | Bernoulli) and not (isinstance(model, Gaussian) and model.covariance.rank)
-    looks, chances, wrong = _looks(model, evidence, _LOOKS if quick else min(_FEW_LOOKS, 6 + 3000 // model.num_arms))
+    most = _LOOKS if quick else min(_FEW_LOOKS, 6 + 3000 // model.num_arms)
+    looks, spent, chances, wrong = _looks(model, evidence, _spent(log), most)
     posterior = experiment.posterior()
     low, high = intervals(posterior)
     status = experiment.status()
@@ -68,11 +71,12 @@ def story_of(experiment: "Experiment", margin: float = 0.0) -> Story:
         np.asarray(high),
         np.asarray(posterior.prob_best().value),
         looks,
+        spent,
         chances,
         wrong,
         budgets,
         expected,
-        _notes(log),
+        _notes(log, model.names),
         log[0].at,
         log[-1].at,
         settings.seed,
@@ -80,7 +84,26 @@ def story_of(experiment: "Experiment", margin: float = 0.0) -> Story:
     )
 
 
-def _looks(model: Any, evidence: list[Event], most: int) -> tuple[Array, Array, Array]:
+def _spent(log: list[Event]) -> Array:
+    """Of the budget, at each piece of evidence: what was told or failed by then."""
+    cost: dict[int, float] = {}
+    total, out = 0.0, []
+    for event in log:
+        payload = event.payload
+        if event.kind == "asked":
+            cost[payload["trial"]] = payload["cost"]
+        elif event.kind == "told":
+            total += cost.pop(payload["trial"], 0.0) + payload["extra"]
+        elif event.kind == "failed":
+            total += -payload["cost"] if payload["trial"] not in cost else 0.0
+            total += 0.0 if payload["refund"] else payload["cost"]
+            cost.pop(payload["trial"], None)
+        if event.kind in ("told", "added"):
+            out.append(total)
+    return np.array(out)
+
+
+def _looks(model: Any, evidence: list[Event], paid: Array, most: int) -> tuple[Array, Array, Array, Array]:
     """Chances to be best as the evidence came in."""
     arm = np.array([event.payload["arm"] for event in evidence], dtype=np.intp)
     rows = np.array([[event.payload[key] for key in ("n", "sum", "squares")] for event in evidence])
@@ -99,7 +122,8 @@ def _looks(model: Any, evidence: list[Event], most: int) -> tuple[Array, Array, 
         chances.append(chance)
         wrong.append(1 - float(chance[int(posterior.best)]))
     counts = np.array([float(seen[end - 1]) if end else 0.0 for end in ends])
-    return counts, np.array(chances), np.array(wrong)
+    spent = np.array([float(paid[end - 1]) if end else 0.0 for end in ends])
+    return counts, spent, np.array(chances), np.array(wrong)
 
 
 def _expected(settings: Any, budget: float) -> tuple[Array, Array]:
@@ -116,7 +140,7 @@ def _expected(settings: Any, budget: float) -> tuple[Array, Array]:
     return np.asarray(table["budget"], dtype=np.float64), np.asarray(table["error"], dtype=np.float64)
 
 
-def _notes(log: list[Event]) -> tuple[str, ...]:
+def _notes(log: list[Event], names: tuple[str, ...]) -> tuple[str, ...]:
     """What happened besides evaluations."""
     said = []
     for event in log:
@@ -131,7 +155,14 @@ def _notes(log: list[Event]) -> tuple[str, ...]:
     added = sum(event.payload["n"] for event in log if event.kind == "added")
     if added:
         said.append(f"{added:,} evaluations made elsewhere were added as history; they spend nothing.")
-    failed = sum(event.kind == "failed" for event in log)
-    if failed:
-        said.append(f"{failed:,} evaluation{'s' if failed > 1 else ''} failed.")
+    failed: dict[int, list[str]] = {}
+    for event in log:
+        if event.kind == "failed":
+            failed.setdefault(event.payload["arm"], []).append(event.payload["message"] or "")
+    for arm, messages in sorted(failed.items(), key=lambda each: -len(each[1]))[:_SAID]:
+        number = f"{len(messages):,} evaluation{'s' if len(messages) > 1 else ''}"
+        last = f"; the last one {messages[-1][:200]}" if messages[-1] else ""
+        said.append(f"{number} of {names[arm]!r} failed{last}.")
+    if len(failed) > _SAID:
+        said.append(f"Evaluations of {len(failed) - _SAID:,} more options failed.")
     return tuple(said)

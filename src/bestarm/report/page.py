@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bestarm.estimate import legible
-from bestarm.validation import Array, visible
+from bestarm.validation import Array, shortened, visible
 
 if TYPE_CHECKING:
     from bestarm.experiment.story import Story
@@ -40,7 +40,8 @@ td.bar { width: 40%; } .track { position: relative; height: 1rem; }
 .track b { position: absolute; top: 0; bottom: 0; width: 2px; margin-left: -1px; background: var(--ink); }
 tr.pick td:first-child { font-weight: 700; }
 .wide { overflow-x: auto; } .wide td, .wide th { width: auto; white-space: nowrap; }
-.chart td:first-child { white-space: normal; min-width: 6rem; } .chart td.bar { width: 45%; min-width: 7rem; }
+.chart td:first-child { white-space: normal; min-width: 7rem; width: 34%; }
+.chart td.bar { width: 30%; min-width: 5.5rem; } .chart th { white-space: normal; overflow-wrap: normal; }
 svg { display: block; width: 100%; max-width: 34rem; height: auto; font: 11px system-ui, sans-serif; }
 svg text { fill: var(--ink); } svg .grid { stroke: var(--rule); } svg .line { fill: none; stroke-width: 1.8; }
 @media print { body { max-width: none; padding: 0; } h2 { break-after: avoid; } tr, svg { break-inside: avoid; }
@@ -66,7 +67,7 @@ def report_page(story: "Story") -> str:
         f"<p class='decision'><bdi>{escape(visible(found.text))}</bdi></p>",
         f"<p>The recommended option is <strong>{_name(found.name)}</strong>. Chance that it is "
         f"{'the best' if not found.margin else f'within {found.margin:g} of the best'}: "
-        f"<strong>{escape(format(found.chance, '.1%'))}</strong>"
+        f"<strong>{_chance(float(found.chance))}</strong>"
         f"{_plus_minus(found.chance)}. "
         f"Expected loss of picking it: {escape(format(found.expected_loss, '.2g'))}.</p>",
         *(f"<p class='note'>{escape(note)}</p>" for note in story.notes),
@@ -134,19 +135,20 @@ def _intervals(story: "Story", ranked: Sequence[int]) -> str:
         left, right = ((float(bound[k]) - least) / width * 100 for bound in (story.low, story.high))
         middle = (float(story.mean[k]) - least) / width * 100
         rows.append(
-            f"<tr{_pick(story, k)}><td>{_name(story.status.arms[k].name)}</td><td class='bar'><div class='track'>"
+            f"<tr{_pick(story, k)}><td>{_name(story.status.arms[k].name)}</td>"
+            f"<td>{_chance(float(story.chance[k]))}</td><td class='bar'><div class='track'>"
             f"<i style='left:{left:.1f}%;width:{right - left:.1f}%'></i><b style='left:{middle:.1f}%'></b></div></td>"
             f"<td>{_number(story.mean[k], spread)}</td>"
-            f"<td>{_number(story.low[k], spread)} to {_number(story.high[k], spread)}</td>"
-            f"<td>{_chance(float(story.chance[k]))}</td></tr>"
+            f"<td>{_number(story.low[k], spread)} to {_number(story.high[k], spread)}</td></tr>"
         )
-    heads = ["option", "", "mean", "90 % interval", "chance to be best"]
-    return _table(f"Posterior mean (line) and 90 % interval (bar).{_more(ranked)}", heads, rows)
+    heads = ["option", "chance to be best", "", "mean", "90 % interval"]
+    scale = f"on a scale from {_number(least, spread)} to {_number(most, spread)}"
+    return _table(f"Posterior mean (line) and 90 % interval (bar), {scale}.{_more(ranked)}", heads, rows)
 
 
 def _over_time(story: "Story", arms: Sequence[int], names: Sequence[str]) -> str:
     lines = [(names[k], story.chances[:, k]) for k in arms]
-    heads = ["evaluations", *(_short(names[k]) for k in arms)]
+    heads = ["evaluations", *(shortened(names[k], 24) for k in arms)]
     table = _numbers(heads, story.looks, [values for _, values in lines])
     what = (
         f"Chance to be best of the {len(arms)} options that lead now" if len(names) > len(arms) else "Chance to be best"
@@ -155,11 +157,11 @@ def _over_time(story: "Story", arms: Sequence[int], names: Sequence[str]) -> str
 
 
 def _against_budget(story: "Story") -> str:
-    lines = [("this experiment", story.looks, story.wrong)]
+    lines = [("this experiment", story.spent, story.wrong)]
     if len(story.budgets):
         lines.append(("a plan made beforehand, expected", story.budgets, story.expected))
-    drawn = _lines("Chance that the option picked is not the best", "evaluations", lines)
-    table = _numbers(["evaluations", "this experiment"], story.looks, [story.wrong])
+    drawn = _lines("Chance that the option picked is not the best", "budget spent", lines)
+    table = _numbers(["budget spent", "this experiment"], story.spent, [story.wrong])
     if len(story.budgets):
         table += _numbers(["budget", "a plan made beforehand"], story.budgets, [story.expected])
     return drawn + table
@@ -180,7 +182,7 @@ def _numbers(heads: Sequence[str], x: Array, columns: Sequence[Array]) -> str:
     few = np.unique(np.round(np.linspace(0, len(x) - 1, min(len(x), 9))).astype(int))
     top = "".join(f"<th scope='col'>{_name(head)}</th>" for head in heads)
     rows = "".join(
-        f"<tr><td>{x[t]:,.0f}</td>" + "".join(f"<td>{_chance(float(c[t]))}</td>" for c in columns) + "</tr>"
+        f"<tr><td>{x[t]:,.6g}</td>" + "".join(f"<td>{_chance(float(c[t]))}</td>" for c in columns) + "</tr>"
         for t in few
     )
     return f"<div class='wide'><table><tr>{top}</tr>{rows}</table></div>"
@@ -209,7 +211,7 @@ def _lines(label: str, x_label: str, lines: Sequence[tuple[str, Array, Array]]) 
         parts.append(f"<polyline {look} points='{points}'/>")
         at = legend + 16 * place
         parts.append(f"<line {look} x1='{left}' x2='{left + 28}' y1='{at - 4}' y2='{at - 4}'/>")
-        parts.append(f"<text x='{left + 34}' y='{at}'>{escape(_short(name, 44))}</text>")
+        parts.append(f"<text x='{left + 34}' y='{at}'>{escape(shortened(name, 44))}</text>")
     height = legend + 16 * (len(lines) - 1) + 8
     about = f"viewBox='0 0 360 {height:.0f}' role='img' aria-label='{escape(label, quote=True)}'"
     return f"<svg {about}>{''.join(parts)}</svg>"
@@ -221,11 +223,6 @@ def _ticks(most: float) -> list[float]:
         if most / (step * factor) <= 5.5 and (step * factor >= 1 or most < 1):
             return [float(t) for t in np.arange(0, most * (1 + 1e-9), step * factor)]
     return [0.0, most]
-
-
-def _short(name: str, most: int = 24) -> str:
-    plain = visible(name)
-    return plain if len(plain) <= most else plain[: most - 1] + "…"
 
 
 def _spread(story: "Story") -> float:

@@ -50,7 +50,7 @@ def tell(
         if failed:
             if given or mean is not None:
                 raise InputError("--failed and a value are given; expected one of them")
-            experiment.fail(number, refund)
+            stored = experiment.fail(number, refund)
         elif refund:
             raise InputError("--refund is given without --failed; expected both")
         else:
