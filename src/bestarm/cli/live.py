@@ -130,7 +130,7 @@ class LiveTable(_View):
                 Text(shortened(status.arms[k].name, name), style="bold" if k == posterior.best else ""),
                 f"{seen[k]:,}",
                 *numbers[k][: 1 + with_span],
-                Text(f"{chance[k]:4.0%} {'█' * round(bar * chance[k])}"),
+                Text(f"{_percent(chance[k]):>4} {'█' * round(bar * chance[k])}"),
             )
         rest = len(ranked) - len(rows)
         foot = f"{status.spent:g} of {status.budget:g} spent" + (f", {rest} more arms" if rest > 0 else "")
@@ -140,3 +140,8 @@ class LiveTable(_View):
         self._live.refresh()
         done = time.monotonic()
         self._next = done + max(_EVERY, _SHARE * (done - began))
+
+
+def _percent(chance: float) -> str:
+    """As short as a table needs it; only what is certain is 100%."""
+    return ">99%" if 0.995 <= chance < 1 else f"{chance:.0%}"

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from bestarm.errors import InputError
+from bestarm.estimate import Estimate
 from bestarm.validation import shown, visible
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "experiment_options",
     "form_option",
     "formatted",
+    "in_words",
     "numbers",
     "prose",
     "reading",
@@ -129,6 +132,13 @@ def prose(text: str) -> str:
     if not sys.stdout.isatty():
         return text
     return click.wrap_text(text, min(shutil.get_terminal_size().columns, 100))
+
+
+def in_words(found: Estimate) -> str:
+    """An estimate with at most four significant digits, and its standard error where that can be seen in them."""
+    value, stderr = float(found), float(np.asarray(found.stderr))
+    short = f"{value:.4g}"
+    return short if stderr < 0.5 * abs(value) * 1e-4 else str(found)
 
 
 def numbers(text: str | None, name: str) -> list[float] | None:

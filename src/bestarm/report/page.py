@@ -121,7 +121,7 @@ def _allocation(story: "Story", ranked: Sequence[int]) -> str:
             + (f"<td>{arm.failed:,}</td>" if story.status.failed else "")
             + f"<td>{_number(arm.mean, spread)}</td></tr>"
         )
-    heads = ["option", "", "evaluations"]
+    heads = ["option", "", "evalu\u00adations"]  # may be broken there, on a telephone
     heads += ["history"] * any(a.history for a in arms) + ["failed"] * bool(story.status.failed) + ["raw mean"]
     return _table(f"Evaluations of each option.{_more(ranked)}", heads, rows)
 

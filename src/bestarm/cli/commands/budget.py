@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from bestarm.cli.options import formatted, numbers, table_text
+from bestarm.cli.options import formatted, in_words, numbers, table_text
 from bestarm.design.budget import budget_for
 from bestarm.design.plans import METHODS
 from bestarm.models.files import load
@@ -26,7 +26,9 @@ def budget(prior: str, error: float, costs: str | None, method: Any, form: str) 
         about = {"budget": made.budget, "method": made.method, "error": float(found), "stderr": float(found.stderr)}
         click.echo(formatted(form, rows, about))
         return
-    click.echo(f"A budget of {made.budget:,.10g} is enough: wrong with probability {made.evaluation.error}.\n")
+    click.echo(
+        f"A budget of {made.budget:,.10g} is enough: wrong with probability {in_words(made.evaluation.error)}.\n"
+    )
     shown = [{"arm": row["arm"], "evaluations": f"{row['evaluations']:,}"} for row in rows if row["evaluations"]]
     if shown:
         click.echo(table_text(shown))

@@ -14,7 +14,7 @@ from bestarm.learning.learn import learn
 _NAMES = ("short prompt", "long prompt", "with examples", "step by step", "ask twice", "with a role")
 _CENTRE, _SPREAD, _NOISE = 0.5, 0.25, 1.0  # of the prompts' scores, and of one evaluation
 _PAST = (8, 5, 4, 3, 2, 2)  # evaluations in the history
-_WIDTH = 18
+_WIDTH, _PAGE = 18, 80  # of bars, and of all of it
 
 
 @click.command()
@@ -37,20 +37,17 @@ def demo(budget: int, seed: int, out: Path | None) -> None:
     history = folder / "history.csv"
     _write(history, truth, rng)
 
-    click.echo(
-        f"Six prompts and a score that is noisy: one evaluation is off by about {_NOISE:g}, while the prompts differ by"
+    _say(
+        f"Six prompts and a score that is noisy: one evaluation is off by about {_NOISE:g}, while the prompts differ "
+        f"by tenths. The history, {sum(_PAST)} old evaluations, makes a prior (bestarm learn)."
     )
-    click.echo(f"tenths. The history, {sum(_PAST)} old evaluations, makes a prior (bestarm learn).\n")
     prior = learn(history, noise=_NOISE).model
     made, even = plan(prior, budget), plan(prior, budget, "uniform")
-    click.echo(
-        f"{budget} evaluations to spend. Planned beforehand (bestarm plan), the decision is wrong with probability"
+    _say(
+        f"{budget} evaluations to spend. Planned beforehand (bestarm plan), the decision is wrong with probability "
+        f"{_percent(made)}; with an even split {_percent(even)}. Now they are spent one by one, looking at the results "
+        "on the way (policy rolling; bestarm run does this with a program of yours)."
     )
-    click.echo(
-        f"{_percent(made)}; with an even split {_percent(even)}. Now they are spent one by one, looking at the results"
-    )
-    click.echo("on the way (policy rolling; bestarm run does this with a program of yours).\n")
-
     experiment = Experiment.create(store, "demo", prior, budget, seed=seed)
     while trials := experiment.ask():
         for trial in trials:
@@ -58,21 +55,27 @@ def demo(budget: int, seed: int, out: Path | None) -> None:
 
     found, status, posterior = experiment.recommend(), experiment.status(), experiment.posterior()
     chance = np.asarray(posterior.prob_best().value)
-    click.echo(f"{'prompt':<15}{'prior':>14}{'evaluations':>13}{'posterior':>15}   chance to be best")
+    click.echo(f"{'prompt':<14}{'prior':>13}{'evaluations':>13}{'posterior':>14}  chance to be best")
     for k, arm in enumerate(status.arms):
         bar = "█" * round(_WIDTH * chance[k])
         before = f"{prior.mean[k]:.2f} ± {np.sqrt(prior.var[k]):.2f}"
         after = f"{posterior.mean[k]:.2f} ± {np.sqrt(posterior.var[k]):.2f}"
-        click.echo(f"{arm.name:<15}{before:>14}{arm.evaluations:>13}{after:>15}   {chance[k]:>4.0%} {bar}".rstrip())
+        click.echo(f"{arm.name:<14}{before:>13}{arm.evaluations:>13}{after:>14}  {chance[k]:>4.0%} {bar}".rstrip())
     best = max(truth, key=lambda name: truth[name])
     verdict = (
         "the decision is right" if best == found.name else f"the decision costs {truth[best] - truth[found.name]:.2f}"
     )
-    click.echo("\n" + click.wrap_text(found.text, 100) + "\n")
+    click.echo()
+    _say(found.text)
     click.echo(f"In this simulated world the best prompt is {best!r}: {verdict}.")
     report = folder / "report.html"
     experiment.report(report)
     click.echo(f"The report: {report}")
+
+
+def _say(text: str) -> None:
+    """A paragraph."""
+    click.echo(click.wrap_text(text, _PAGE) + "\n")
 
 
 def _write(path: Path, truth: dict[str, float], rng: np.random.Generator) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from bestarm.cli.options import formatted, numbers, table_text
+from bestarm.cli.options import formatted, in_words, numbers, table_text
 from bestarm.design.plans import METHODS, Plan
 from bestarm.design.plans import plan as make_plan
 from bestarm.errors import InputError
@@ -34,7 +34,7 @@ def plan(prior: str, budget: float, costs: str | None, method: Any, compare: boo
         click.echo(formatted(form, rows, about | {"stderr": float(made.evaluation.error.stderr)}))
         return
     shown = [
-        {"arm": row["arm"], "evaluations": f"{row['evaluations']:,}", "share": f"{row['share of spend']:.1%}"}
+        {"arm": row["arm"], "evaluations": f"{row['evaluations']:,}", "share of spend": f"{row['share of spend']:.1%}"}
         for row in rows
         if row["evaluations"]
     ]
@@ -42,9 +42,10 @@ def plan(prior: str, budget: float, costs: str | None, method: Any, compare: boo
     if left := sum(1 for row in rows if not row["evaluations"]):
         click.echo(f"{left} arm{'s' if left > 1 else ''} not worth an evaluation")
     even, double = make_plan(model, budget, "uniform", price), make_plan(model, 2 * budget, method, price)
-    click.echo(f"\nThe decision is wrong with probability {made.evaluation.error} ({made.method} plan);")
-    click.echo(f"an even split gives {even.evaluation.error}, twice the budget {double.evaluation.error}.")
-    click.echo(f"Choosing wrongly is expected to cost {made.evaluation.regret} on average.")
+    own, split, twice = (in_words(each.evaluation.error) for each in (made, even, double))
+    click.echo(f"\nThe decision is wrong with probability {own} ({made.method} plan);")
+    click.echo(f"an even split gives {split}, twice the budget {twice}.")
+    click.echo(f"Choosing wrongly is expected to cost {in_words(made.evaluation.regret)} on average.")
 
 
 def _compare(model: Any, budget: float, price: list[float] | None, chosen: Plan, form: str) -> None:

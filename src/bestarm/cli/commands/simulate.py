@@ -13,6 +13,7 @@ from bestarm.models.files import load
 from bestarm.models.gaussian import Gaussian
 from bestarm.simulation.engine import simulate as run
 
+_TELLING = 0.02  # a difference in the probability of error that should be seen before policies are called alike
 _POLICIES = "uniform,g,bound-mix,tie,anchored,sh,ts,ts-tci,rolling"
 
 
@@ -73,6 +74,11 @@ def _verdict(results: Any, ranked: list[str], budget: float) -> str:
         if gap.mean() < 2 * gap.std(ddof=1) / np.sqrt(len(gap)) + 0.002:
             close.append(other)
     if best == "uniform" or "uniform" in close:
+        spread = float((results.outcome("uniform", budget) - results.outcome(best, budget)).std(ddof=1))
+        if best != "uniform" and 2 * spread / np.sqrt(results.settings["runs"]) > _TELLING:
+            return (
+                f"{best} is ahead, but {results.settings['runs']:,} runs are too few to tell it from uniform (--runs)."
+            )
         return "Uniform is as good as anything here."
     if not close:
         return f"Use {best}."
@@ -86,7 +92,9 @@ def _robustness(model: Gaussian, budget: int) -> None:
         table = robustness(model, counts, (0.0, 1.0, 2.0), (1.0, 2.0))
     except InputError:
         return
-    click.echo("\nif prior means are off by so many sds, and true sds are so many times the prior's:")
+    click.echo(
+        "\na plan made beforehand, if prior means are off by so many sds, and true sds so many times the prior's:"
+    )
     shown = [
         {
             "off by": f"{row['shift']:g}",
