@@ -96,6 +96,22 @@ def test_endings_are_explained(bestarm):
     assert "next: " not in done.stderr
 
 
+def test_an_experiment_is_the_prior_of_the_next_one(bestarm):
+    """export, learn, run: single values, a mean of several with its standard error, a failure, history."""
+    bestarm("create", "old", "arms.txt", "--budget", "9", check=0)
+    bestarm("ask", "old", "-k", "3", check=0)
+    bestarm("tell", "old", "1", "0.5", check=0)
+    bestarm("tell", "old", "2", "--mean", "0.4", "--sem", "0.02", "--n", "3", check=0)
+    bestarm("tell", "old", "3", "--failed", check=0)
+    for arm in ("a", "bb", "ccc"):
+        bestarm("tell", "old", arm, "0.7", "0.9", "--history", check=0)
+    (bestarm.folder / "old.csv").write_text(bestarm("export", "old", check=0).stdout)
+    learned = bestarm("learn", "old.csv", check=0)
+    assert "8 rows, 1 without a reward left out; 3 arms" in learned.stderr
+    (bestarm.folder / "prior.yaml").write_text(learned.stdout)
+    bestarm("run", "prior.yaml", "--budget", "5", "--command", SCORE, check=0)
+
+
 def test_no_experiment_is_made_of_a_command_that_cannot_be(bestarm):
     bestarm("run", "arms.txt", "--budget", "3", "--command", "./nowhere {arm}", check=2)
     bestarm("run", "arms.txt", "--budget", "3", "--shell", "--command", "echo '{arm}' 1", check=2)

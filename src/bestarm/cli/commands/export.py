@@ -8,7 +8,18 @@ import click
 
 from bestarm.cli.options import as_json, form_option, store_option
 
-_COLUMNS = ("at", "kind", "trial", "arm", "item", "n", "mean", "value", "message")
+_COLUMNS = (
+    "at",
+    "kind",
+    "trial",
+    "arm",
+    "item",
+    "n",
+    "mean",
+    "sem",
+    "value",
+    "message",
+)  # as `bestarm learn` reads them
 
 
 @click.command()
@@ -36,7 +47,8 @@ def export(name: str, store: str, form: str) -> None:
             for value in payload.get("values", [payload.get("value")]):
                 number = 1 if "values" in payload else payload["n"]
                 mean = value if value is not None else payload["mean"]
-                rows.append(common | {"n": number, "mean": mean, "value": value})
+                sem = 0.0 if number == 1 else payload["sem"]
+                rows.append(common | {"n": number, "mean": mean, "sem": sem, "value": value})
     if form == "json":
         settings = experiment.settings.document()
         events = [{"seq": e.seq, "at": e.at, "kind": e.kind, "payload": e.payload} for e in log]
