@@ -23,8 +23,9 @@ def claims_page(lab: Lab) -> str:
     lines = [
         "# The paper's claims, one by one",
         "",
-        f"Printed by `bestarm paper all` ({about}). Differences are of the probability of error,",
-        "paired on the same instances and averaged over budgets unless it says otherwise; ± is one standard error.",
+        f"Printed by `bestarm paper all` ({about}), beside a page with every figure.",
+        "Differences are of the probability of error, paired on the same instances and averaged over budgets unless it",
+        "says otherwise; ± is one standard error.",
         "A claim says that they are below zero: it held if all are by two standard errors (✓), did not hold if one is",
         "above zero by two (✗), and is undecided otherwise (?).",
         *_columns(lab),
