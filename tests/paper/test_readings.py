@@ -156,7 +156,7 @@ def test_readings_share_a_folder(tmp_path):
     both = [Lab(tmp_path / "one", runs=10, budgets=2, readings=each) for each in ((), ("nu",), ("nu", "mixing"))]
     alone = [Lab(tmp_path / str(i), runs=10, budgets=2, readings=each.readings) for i, each in enumerate(both)]
     for shared, single in zip(both * 2, alone * 2, strict=True):
-        a, b = (shared.results("h", each.prior("hierarchical, fixed"), ["uniform"], [150]) for each in (shared, single))
+        a, b = (shared.results(each.prior("hierarchical, fixed"), ["uniform"], [150]) for each in (shared, single))
         np.testing.assert_allclose(a.outcome("uniform", 150.0), b.outcome("uniform", 150.0))
     assert len(list((tmp_path / "one").iterdir())) == 3
 
