@@ -448,6 +448,16 @@ def test_prices_of_any_size(quick, unit, policy):
     assert status.spent <= 10 * unit * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("policy", ["uniform", "tie", "rolling"])
+@pytest.mark.parametrize(("price", "budget"), [(0.5, 10.3), (0.3, 1.0), (0.1, 0.7), (2, 7)])
+def test_one_price_for_all_and_a_budget_that_it_does_not_divide(quick, policy, price, budget):
+    model = ba.Gaussian.independent([0, 0.1, 0.2], 0.5, noise=1)
+    experiment = ba.Experiment.create(f"{quick}/p.db", "e", model, budget, costs=[price] * 3, policy=policy)
+    drained(experiment)
+    assert experiment.status().left < price * (1 - 1e-9)
+    assert experiment.status().spent <= budget * (1 + 1e-12)
+
+
 def test_totals_are_whole_only_where_rewards_are(quick):
     experiment = ba.Experiment.create(f"{quick}/t.db", "e", ba.Gaussian.independent([0, 0], 1e-9, noise=1e-9), budget=9)
     experiment.add(0, mean=1.3e-10, n=3)

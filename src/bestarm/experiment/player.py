@@ -159,7 +159,7 @@ class Player:
         belief, state = self._advanced()
         pending = np.zeros_like(state.counts) if self._state is None else self._pending
         state = replace(state, pending=np.broadcast_to(pending, state.counts.shape))
-        asked, pulls = self._policy.next(state, room / self._unit, self._stream(_CHOICE, trial))
+        asked, pulls = self._policy.next(state, self._worth(room), self._stream(_CHOICE, trial))
         return belief, asked, pulls.per_arm(1, len(self._costs))[0].copy()
 
     def _within_pool(self, belief: Any, counts: Array, trial: int, room: float) -> tuple[Array, bool]:
@@ -190,7 +190,7 @@ class Player:
         if counts.any() or more.any():
             belief = belief._conditioned(counts + more, sums + others)
         if self._state is None:
-            budget = None if self._policy.anytime else max(self._budget - self._spent, 0.0) / self._unit
+            budget = None if self._policy.anytime else self._worth(max(self._budget - self._spent, 0.0))
             problem = Problem(belief, budget, self._costs, 1)
             return belief, self._policy.start(problem, self._stream(_START, self._starts))
         state = self._state
@@ -213,6 +213,11 @@ class Player:
         if fresh:
             self._starts += 1
             self._pending = np.zeros(len(self._costs))
+
+    def _worth(self, amount: float) -> float:
+        """An amount in units of the cheapest evaluation: whole where all cost the same."""
+        units = amount / self._unit
+        return float(np.floor(units + 1e-9)) if (self._costs == 1).all() else units
 
     def _stream(self, purpose: int, number: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(purpose, number)))
