@@ -46,15 +46,20 @@ class Estimate:
 def _plus_minus(value: float, stderr: float) -> str:
     if stderr == 0 or not np.isfinite(stderr):
         return f"{value:.6g}" if stderr == 0 else f"{value:.6g} ± {stderr}"
-    decimals = max(0, 1 - int(np.floor(np.log10(stderr))))
+    decimals = _decimals(stderr)
     return f"{value:.{decimals}f} ± {stderr:.{decimals}f}"
+
+
+def _decimals(spread: float) -> int:
+    """So many show two digits of it."""
+    return max(0, 1 - int(np.floor(np.log10(spread))))
 
 
 def legible(value: float, spread: float) -> str:
     """A number with the decimals that it has a meaning to: two digits of its spread (an interval's half width, say)."""
     if not (np.isfinite(value) and np.isfinite(spread) and spread > 0):
         return f"{value:.4g}"
-    decimals = max(0, 1 - int(np.floor(np.log10(spread))))
+    decimals = _decimals(spread)
     if decimals > 6 or abs(value) >= 1e9:
         return f"{value:.4g}"
     return f"{round(value, decimals) + 0.0:.{decimals}f}"

@@ -36,14 +36,16 @@ class _View:
         """The result in words; says so once where values never change."""
         if isinstance(result, BaseException):
             return f"failed: {visible(str(result))}"
-        if not self._experiment.settings.model.binary and np.ndim(result) == 0:
+        if np.ndim(result):
+            return f"{len(result)} values"
+        if not self._experiment.settings.model.binary and self._number < _ALIKE:
             self._seen.add(float(result))
             self._arms.add(trial.arm)
             self._number += 1
-        if self._number == _ALIKE and len(self._seen) == 1 and len(self._arms) > 1:
-            text = f"all {_ALIKE} values so far are {float(result):g}; is that the number you mean? (--metric-regex)"
-            click.echo(f"{self._experiment.name}: {text}", err=True)
-        return format(result, "g") if np.ndim(result) == 0 else f"{len(result)} values"
+            if self._number == _ALIKE and len(self._seen) == 1 and len(self._arms) > 1:
+                text = f"all {_ALIKE} values so far are {result:g}; is that the number you mean? (--metric-regex)"
+                click.echo(f"{self._experiment.name}: {text}", err=True)
+        return format(result, "g")
 
 
 class PlainLines(_View):
@@ -106,10 +108,9 @@ class LiveTable(_View):
         ranked = sorted(range(len(chance)), key=lambda k: -chance[k])
         rows = ranked[: max(3, min(_ROWS, self._console.height - 4))]
         seen = [arm.evaluations + arm.history for arm in status.arms]
-        guess = any(seen) or posterior is not self._experiment.settings.model
         numbers = {
             k: (legible(posterior.mean[k], spread), f"{legible(low[k], spread)} to {legible(high[k], spread)}")
-            if guess
+            if any(seen)
             else ("–", "–")
             for k in rows
         }

@@ -93,7 +93,7 @@ class Command:
             raise InputError(f"metric_regex is {shown(metric_regex)}, which cannot be read: {error}") from None
         if self._regex is not None and self._regex.groups < 1:
             raise InputError(f"metric_regex is {shown(metric_regex)}; expected a group (…) around the number")
-        if not shell and not re.search(r"\{\w+\}", self._words[0]):
+        if not shell and not _PLACEHOLDER.search(self._words[0]):
             _check_program(self._words[0], line)
         self._shell, self._timeout, self._key = shell, timeout, metric_json
         self.answers = False

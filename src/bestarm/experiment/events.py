@@ -14,8 +14,8 @@
     stopped   stop_at, chance: a run saw a chance of being wrong below stop_at
     running   command: a digest of the program that evaluates from now on
 
-`Totals` says what an event does to the sums of each arm and to the budget. The store applies it in the transaction that
-writes the event; rebuilding applies the whole log again, in the same order, and so to the last bit.
+`change_of` says what an event does to the sums of each arm and to the budget. The store applies it in the transaction
+that writes the event; rebuilding applies the whole log again, in the same order, and so to the last bit.
 """
 
 import json

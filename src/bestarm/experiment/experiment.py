@@ -392,7 +392,7 @@ class Experiment:
             seen = np.atleast_1d(real_array(forms[given[0]], given[0], ndim=0 if value is not None else 1))
             if not 1 <= len(seen) <= 10**6:
                 raise InputError(f"values has {len(seen)} entries; expected 1 to 1,000,000")
-            self._refuse_as(given[0], forms[given[0]], lambda: model._check_rewards(seen))
+            self._refuse_as(given[0], shown(forms[given[0]]), lambda: model._check_rewards(seen))
             total = float(seen[0]) if len(seen) == 1 else math.fsum(seen)
             said = {"value": float(seen[0])} if value is not None else {"values": seen.tolist()}
             return said, len(seen), total, math.fsum(seen**2)
@@ -419,15 +419,13 @@ class Experiment:
         return said, int(count), total, squares
 
     @staticmethod
-    def _refuse_as(argument: str, value: Any, check: Callable[[], None]) -> None:
+    def _refuse_as(argument: str, value: str, check: Callable[[], None]) -> None:
         """A refusal of the model, in the words of the call."""
         try:
             check()
         except InputError as error:
             expected = str(error).rpartition("expected ")[2]
-            raise RewardError(
-                f"{argument} is {value if isinstance(value, str) else shown(value)}; expected {expected}"
-            ) from None
+            raise RewardError(f"{argument} is {value}; expected {expected}") from None
 
     # ------------------------------------------------------------------ looking
 

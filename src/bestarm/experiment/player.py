@@ -168,7 +168,7 @@ class Player:
             return counts, True
         left = self.items_left()
         counts = np.minimum(counts, left)
-        able = (left > 0) & (self._costs <= room / self._unit + 1e-9)
+        able = (left > 0) & (self._costs <= self._worth(room) + 1e-9)
         if counts.any() or not able.any():
             return counts, True
         # all that the policy wants has been evaluated on every item: of the others, one that may well be best

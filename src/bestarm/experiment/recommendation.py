@@ -1,5 +1,6 @@
 """Which arm to pick, how sure that is, and why, in numbers and in words."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from bestarm.models.bernoulli import Bernoulli
 from bestarm.models.gaussian import Gaussian
 from bestarm.validation import Array
 
-__all__ = ["Evidence", "Recommendation", "chance_wrong", "intervals", "percent", "recommended"]
+__all__ = ["Evidence", "Recommendation", "chance_wrong", "intervals", "recommended"]
 
 LEVEL = 0.9  # of intervals
 _DRAWS = 20_000
@@ -177,19 +178,18 @@ def _words(
         return [f"Choose {names[arm]!r}: there is no other."]
     near = "best" if margin == 0 else f"within {margin:g} of the best"
     if not counts.any():
-        alone = f"choose {names[arm]!r}, {near} with a chance of {percent(float(chance))}"
+        alone = f"choose {names[arm]!r}, {near} with a chance of {_percent(float(chance))}"
         return [f"Nothing has been evaluated yet; by the prior alone, {alone}.", *_failures(names, evidence)]
     spread = (interval[1] - interval[0]) / 2
     low, high, mean = (legible(each, spread) for each in (*interval, posterior.mean[arm]))
     said = [
         f"Choose {names[arm]!r}: its mean, {mean} ({low} to {high}), is the {way} that the data and the prior support, "
-        f"and it is {near} with a chance of {percent(float(chance))}."
+        f"and it is {near} with a chance of {_percent(float(chance))}."
     ]
     costs = f"{float(loss):.2g}" if float(loss) > spread / 1000 else "next to nothing"
     said.append(f"Averaged over all that may be true, picking it costs {costs} against the best.")
     if tied:
-        some = ", ".join(repr(names[k]) for k in tied[:3]) + (f" and {len(tied) - 3} more" if len(tied) > 3 else "")
-        said.append(f"It cannot be told apart from {some}.")
+        said.append(f"It cannot be told apart from {_listed(names, tied)}.")
     elif margin == 0 and float(chance) > 0.75:
         said.append(f"The runner-up, {names[rival]!r}, is clearly behind.")
     elif margin == 0:
@@ -221,15 +221,21 @@ def _shrinkage(posterior: Any, arm: int, evidence: Evidence) -> list[str]:
 
 def _failures(names: tuple[str, ...], evidence: Evidence) -> list[str]:
     """Arms of which nobody knows anything, since all their evaluations failed."""
-    silent = [k for k in np.flatnonzero(evidence.failed) if evidence.counts[k] == 0]
+    silent = np.flatnonzero((evidence.failed > 0) & (evidence.counts == 0)).tolist()
     if not silent:
         return []
-    some = ", ".join(repr(names[k]) for k in silent[:3]) + (f" and {len(silent) - 3} more" if len(silent) > 3 else "")
-    tries = f"{evidence.failed[silent].sum():,.0f} evaluation{'s' if evidence.failed[silent].sum() > 1 else ''}"
-    return [f"Of {some} nothing is known but the prior: {tries} of {'it' if len(silent) == 1 else 'them'}, all failed."]
+    number = evidence.failed[silent].sum()
+    tries = f"{number:,.0f} evaluation{'s' if number > 1 else ''} of {'it' if len(silent) == 1 else 'them'}"
+    return [f"Of {_listed(names, silent)} nothing is known but the prior: {tries}, all failed."]
 
 
-def percent(chance: float) -> str:
+def _listed(names: tuple[str, ...], which: Sequence[int]) -> str:
+    """The first three by name."""
+    rest = f" and {len(which) - 3} more" if len(which) > 3 else ""
+    return ", ".join(repr(names[k]) for k in which[:3]) + rest
+
+
+def _percent(chance: float) -> str:
     """A chance that is not quite certain is not called so."""
     if 0 < chance < 0.005:
         return "less than 1%"

@@ -53,18 +53,14 @@ def make(name: str, lab: Lab) -> Figure:
     recipe, before = FIGURES[name], len(lab.used)
     panels = tuple(recipe.panels(lab))
     settings = {"figure": name, **lab.settings}
-    if other := sorted({_said_runs(each) for each in lab.used[before:] if _runs(each) != lab.runs}):
+    if other := sorted({_said_runs(each) for each in lab.used[before:] if each["runs"] != lab.runs}):
         settings["but"] = "; ".join(other)
     return Figure(name, recipe.title, recipe.where, recipe.alt, panels, settings)
 
 
-def _runs(settings: dict[str, Any]) -> int:
-    return int(settings["runs"])
-
-
 def _said_runs(settings: dict[str, Any]) -> str:
     """Whose runs are fewer, and how many."""
-    runs, repeats = _runs(settings), int(settings["repeats"])
+    runs, repeats = settings["runs"], settings["repeats"]
     times = f"{runs:,} instances, {repeats:,} runs of each" if repeats > 1 else f"{runs:,} runs"
     return f"{', '.join(settings['policies'])}: {times}"
 

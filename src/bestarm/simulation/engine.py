@@ -28,7 +28,7 @@ from bestarm.simulation.results import Outcome, Results, header, record
 from bestarm.simulation.worlds import Evaluations, FromModel, Truth, truth_of
 from bestarm.validation import Array, IntArray, broadcast, choice, positive, shown, vector
 
-__all__ = ["simulate"]
+__all__ = ["fingerprint", "simulate"]
 
 _INSTANCES, _REWARDS, _CHOICES, _JUDGE = range(4)
 _ENTRIES = 200_000  # numbers a block's beliefs hold: what a cache holds

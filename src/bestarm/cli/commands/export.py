@@ -8,18 +8,8 @@ import click
 
 from bestarm.cli.options import as_json, form_option, store_option
 
-_COLUMNS = (
-    "at",
-    "kind",
-    "trial",
-    "arm",
-    "item",
-    "n",
-    "mean",
-    "sem",
-    "value",
-    "message",
-)  # as `bestarm learn` reads them
+# as `bestarm learn` reads them
+_COLUMNS = ("at", "kind", "trial", "arm", "item", "n", "mean", "sem", "value", "message")
 
 
 @click.command()
